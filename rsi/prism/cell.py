@@ -16,7 +16,10 @@ KEPT_OUTPUT_CHARS = 1_500
 _REASONS = (
     (Reason.IMPORT, re.compile(r"\b(ImportError|ModuleNotFoundError)\b")),
     (Reason.COLLECTION, re.compile(r"errors? during collection|SyntaxError|IndentationError")),
-    (Reason.ASSERTION, re.compile(r"\bAssertionError\b|^E +assert |Assertion .* failed|\bFAIL:", re.M)),
+    (
+        Reason.ASSERTION,
+        re.compile(r"\bAssertionError\b|^E +assert |Assertion .* failed|\bFAIL:", re.M),
+    ),
     (Reason.CRASH, re.compile(r"Traceback \(most recent call last\)|\w+(Error|Exception)\b")),
 )
 # exits that mean a limit was hit, and the state each becomes

@@ -1,0 +1,69 @@
+"""Plays one rollout in whatever process it is called: opens its tools once and reuses them."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import threading
+from collections.abc import Sequence
+
+from rsi.budget import Caps
+from rsi.ports import Isolation, LanguageModel, Sandbox
+from rsi.records import Rollout, RolloutRequest, Workflow
+from rsi.rollout import run_rollout
+from rsi.wire import Record
+from workers.benchmark import BenchmarkSettings, open_benchmark
+from workers.llm import LiteLLMModel, ModelProfile
+from workers.sandbox import open_sandbox
+
+
+class PlaySpec(Record):
+    """All that a worker process needs to play any rollout of a run."""
+
+    benchmark: BenchmarkSettings
+    models: tuple[ModelProfile, ...]
+    sandbox: Isolation
+    caps: Caps
+    workflow: Workflow
+    seed: int = 0
+
+
+def play_rollout(spec: PlaySpec, request: RolloutRequest) -> Rollout:
+    """Play one request to its end and give the judged rollout; blocks its thread."""
+    benchmark = open_benchmark(spec.benchmark)
+    playing = asyncio.run_coroutine_threadsafe(
+        run_rollout(
+            request,
+            benchmark.tasks[request.task_id],
+            benchmark.panels[request.task_id],
+            _models(spec.models),
+            _sandbox(spec.sandbox),
+            spec.caps,
+            spec.workflow,
+            spec.seed,
+        ),
+        _loop(),
+    )
+    try:
+        return playing.result()
+    except BaseException:
+        playing.cancel()
+        raise
+
+
+@functools.lru_cache(maxsize=1)
+def _loop() -> asyncio.AbstractEventLoop:
+    """One event loop for the life of the process: HTTP clients are bound to theirs."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="rollouts", daemon=True).start()
+    return loop
+
+
+@functools.lru_cache(maxsize=4)
+def _models(profiles: tuple[ModelProfile, ...]) -> Sequence[LanguageModel]:
+    return tuple(LiteLLMModel(profile) for profile in profiles)
+
+
+@functools.lru_cache(maxsize=4)
+def _sandbox(name: Isolation) -> Sandbox:
+    return open_sandbox(name)
