@@ -24,6 +24,4 @@ class Ledger(Protocol):
     makes, appends and returns it: that is how an interrupted run repeats no decision.
     """
 
-    def once(
-        self, kind: str, key: str, make: Callable[[], dict[str, Any]]
-    ) -> dict[str, Any]: ...
+    def once(self, kind: str, key: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]: ...
