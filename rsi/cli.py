@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from rsi.errors import RsiError
 
@@ -38,10 +36,3 @@ def run_command(main: Callable[[], int]) -> NoReturn:
 def one_line(text: str) -> str:
     """Fold any text to one line."""
     return " ".join(text.split())
-
-
-def write_summary(path: Path, summary: dict[str, Any]) -> None:
-    """Write `summary.json` whole or not at all."""
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(json.dumps(summary, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
-    os.replace(partial, path)
