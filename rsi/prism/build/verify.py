@@ -132,19 +132,20 @@ def contradiction(item: Implementation, label: Label) -> str:
     """Say how the verifier's label contradicts the shipped one; empty when it does not."""
     if label.verdict in ("flaky", "unlabelled"):
         return ""
-    failed = sorted(label.failed_checks)
-    shown = ", ".join(failed[:3]) + (", ..." if len(failed) > 3 else "")
+    failed, shipped = label.failed_checks, item.failed_checks
     start = f"{item.implementation_id} is labelled {item.kind} but"
     if item.kind in ("reference", "valid"):
-        return f"{start} fails {len(failed)} checks: {shown}" if failed else ""
+        return f"{start} fails {len(failed)} checks: {_some(failed)}" if failed else ""
     if not failed:
         return f"{start} passes all checks"
-    if set(failed) != set(item.failed_checks):
-        return (
-            f"{item.implementation_id} is shipped with {len(item.failed_checks)} failed checks "
-            f"but fails {len(failed)} others: {shown}"
-        )
-    return ""
+    if set(failed) == set(shipped):
+        return ""
+    name = item.implementation_id
+    return f"{name} is shipped with failed checks {_some(shipped)} but fails {_some(failed)}"
+
+
+def _some(checks: tuple[str, ...]) -> str:
+    return ", ".join(checks[:3]) + (f" and {len(checks) - 3} more" if len(checks) > 3 else "")
 
 
 def _submission(panel: Panel, decoy: int, limits: VerifierLimits) -> Tree:
