@@ -1,0 +1,100 @@
+"""Edits of statements, names and guards; part of the search program that runs in the sandbox."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from workers.builtin_coder.search_expressions import Edit, Source
+
+ERRORS = ("ValueError", "TypeError", "KeyError", "IndexError", "ZeroDivisionError")
+TESTS = ("not {}", "{} is None", "{} < 0", "{} <= 0", "{} == 1")
+FORMS = ("abs({})", "{}.lower()", "{}.strip()", "list({})", "sorted({})", "list(set({}))")
+RESULTS = ("not {}", "-{}", "{}[::-1]", "sorted({})", "list({})", "{}.strip()", "{} + 1", "{} - 1")
+
+
+def of_body(source: Source, body: list[Any]) -> Iterator[tuple[str, Edit]]:
+    for i, s in enumerate(body):
+        a, b = source.span(s)
+        code = source.text[a:b]
+        yield "Delete", (a, b, b"pass")
+        if i and isinstance(body[i - 1], (ast.Assign, ast.AugAssign, ast.Expr, ast.If)):
+            c, d = source.span(body[i - 1])
+            yield "Swap", (c, b, code + source.text[d:a] + source.text[c:d])
+        if isinstance(s, (ast.Break, ast.Continue)):
+            yield "Jump", (a, b, b"continue" if code == b"break" else b"break")
+        if isinstance(s, ast.If):
+            yield "Jump", (a, a + 2, b"while")
+        if isinstance(s, ast.While):
+            yield "Jump", (a, a + 5, b"if")
+        if isinstance(s, ast.Assign):
+            for op in (b"+=", b"-="):
+                yield "Assign", (a, b, code.replace(b"=", op, 1))
+        if isinstance(s, ast.AugAssign):
+            target = source.span(s.target)
+            yield "Assign", (target[1], source.span(s.value)[0], b" = ")
+        if isinstance(s, ast.Return) and s.value:
+            for form in RESULTS:
+                text = "return " + form.format("(" + ast.unparse(s.value) + ")")
+                yield "Return", (a, b, text.encode())
+
+
+def moved(source: Source, loop: Any) -> Iterator[tuple[str, Edit]]:
+    """Take the last simple statement of a loop out of it."""
+    last = loop.body[-1]
+    a, b = source.span(last)
+    if len(loop.body) > 1 and not loop.orelse and last.lineno == last.end_lineno:
+        start = source.starts[last.lineno - 1]
+        yield "Move", (start, b, b" " * loop.col_offset + source.text[a:b])
+
+
+def guards(source: Source, f: Any, values: list[str]) -> Iterator[tuple[str, Edit]]:
+    names = [x.arg for x in f.args.args if x.arg != "self"]
+    first = f.body[0]
+    if isinstance(first, ast.Expr) and len(f.body) > 1:
+        first = f.body[1]
+    start = source.span(first)[0]
+    below = "\n" + " " * first.col_offset
+    acts = ["return " + v for v in [*values, *names]] + ["raise " + e for e in ERRORS]
+    for name in names:
+        for test in TESTS:
+            for act in acts:
+                line = "if " + test.format(name) + ": " + act + below
+                yield "Guard", (start, start, line.encode())
+        for form in FORMS:
+            line = name + " = " + form.format(name) + below
+            yield "Prepare", (start, start, line.encode())
+    for one in names:
+        for two in names:
+            if one != two:
+                for act in acts:
+                    line = "if " + one + " > " + two + ": " + act + below
+                    yield "Guard", (start, start, line.encode())
+
+
+def renamed(source: Source, f: Any) -> Iterator[tuple[str, Edit]]:
+    stored = {n.id for n in ast.walk(f) if isinstance(n, ast.Name) and type(n.ctx) is ast.Store}
+    names = sorted(stored | {x.arg for x in f.args.args} - {"self"})
+    for n in ast.walk(f):
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id in names:
+            for other in names:
+                if other != n.id:
+                    yield "Rename", (*source.span(n), other.encode())
+        named = n.exc if isinstance(n, ast.Raise) else getattr(n, "type", None)
+        named = getattr(named, "func", named)
+        if isinstance(named, ast.Name):
+            for error in ERRORS:
+                yield "Error", (*source.span(named), error.encode())
+
+
+def statement_edits(source: Source, values: list[str]) -> Iterator[tuple[str, Edit]]:
+    for n in ast.walk(source.tree):
+        for body in (getattr(n, "body", 0), getattr(n, "orelse", 0)):
+            if isinstance(body, list) and not isinstance(n, (ast.Module, ast.ClassDef)):
+                yield from of_body(source, body)
+        if isinstance(n, (ast.For, ast.While)):
+            yield from moved(source, n)
+        if isinstance(n, ast.FunctionDef):
+            yield from renamed(source, n)
+            yield from guards(source, n, values)
