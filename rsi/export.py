@@ -28,7 +28,7 @@ def main() -> int:
 
 
 def verify(files: Sequence[str]) -> int:
-    """Check frozen files: 0 when all are whole, 1 naming what was altered in the first that is not."""
+    """Check frozen files: 0 when all are whole, else 1, naming what was altered."""
     if not files:
         raise SettingsError("verify needs a file: python -m rsi.export verify FILE")
     for name in files:
