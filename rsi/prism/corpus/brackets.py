@@ -45,84 +45,42 @@ CLAUSES: Clauses = {
     },
 }
 
+# fmt: off
 HOLES: Holes = {
-    "mates": (
-        "kinds",
-        {"three": '{"(": ")", "[": "]", "{": "}"}', "four": '{"(": ")", "[": "]", "{": "}", "<": ">"}'},
-    ),
+    "mates": ("kinds", {"three": '{"(": ")", "[": "]", "{": "}"}',
+        "four": '{"(": ")", "[": "]", "{": "}", "<": ">"}'}),
     "opening": ("kinds", {"three": '"([{"', "four": '"([{<"'}),
     "closing": ("kinds", {"three": '")]}"', "four": '")]}>"'}),
     "class": ("kinds", {"three": r"[^()\[\]{}]", "four": r"[^()\[\]{}<>]"}),
     "adjacent": ("kinds", {"three": r"\(\)|\[\]|\{\}", "four": r"\(\)|\[\]|\{\}|<>"}),
-    "fail": (
-        "failure",
-        {
-            "value-error": 'raise ValueError("brackets do not match")',
-            "minus-one": "return -1",
-            "none": "return None",
-        },
-    ),
+    "fail": ("failure", {"value-error": 'raise ValueError("brackets do not match")',
+        "minus-one": "return -1", "none": "return None"}),
     "bare": ("bare", {"zero": "0", "empty-string": '""'}),
-    "skip_escape": (
-        "escape",
-        {"backslash": 'if char == "\\\\":\n    position += 2\n    continue', "none": ""},
-    ),
-    "skip_quoted": (
-        "quotes",
-        {
-            "hide": "if char == '\"':\n    quoted = not quoted\n"
-            "if quoted:\n    position += 1\n    continue",
-            "plain": "",
-        },
-    ),
-    "drop_escaped": (
-        "escape",
-        {"backslash": 'text = re.sub(r"\\\\.?", "", text, flags=re.DOTALL)', "none": ""},
-    ),
-    "drop_quoted": (
-        "quotes",
-        {"hide": "text = re.sub(r'\"[^\"]*(\"|\\Z)', \"\", text)", "plain": ""},
-    ),
+    "skip_escape": ("escape", {"backslash": 'if char == "\\\\":\n    position += 2\n    continue',
+        "none": ""}),
+    "skip_quoted": ("quotes", {"hide": "if char == '\"':\n    quoted = not quoted\nif quoted:\n"
+        "    position += 1\n    continue", "plain": ""}),
+    "drop_escaped": ("escape", {"backslash": r'text = re.sub(r"\\.?", "", text, flags=re.DOTALL)',
+        "none": ""}),
+    "drop_quoted": ("quotes", {"hide": "text = re.sub(r'\"[^\"]*(\"|\\Z)', \"\", text)",
+        "plain": ""}),
     "every_other": ("quotes", {"hide": "text = \"\".join(text.split('\"')[::2])", "plain": ""}),
     "on_open": ("result", {"depth": "best = max(best, len(stack))", "pairs": "", "groups": ""}),
-    "on_close": (
-        "result",
-        {"depth": "", "pairs": "best += 1", "groups": "if not stack:\n    best += 1"},
-    ),
-    "reduced": (
-        "result",
-        {
-            "depth": "return rounds",
-            "pairs": "return len(brackets) // 2",
-            "groups": "level = groups = 0\nfor char in brackets:\n"
-            "    level += 1 if char in <<opening>> else -1\n    groups += level == 0\nreturn groups",
-        },
-    ),
-    "absorb": (
-        "result",
-        {
-            "depth": "tally = max(tally, inner + 1)",
-            "pairs": "tally += inner + 1",
-            "groups": "tally += 1",
-        },
-    ),
-    "opened": (
-        "result",
-        {"depth": "max(best, len(waiting))", "pairs": "best", "groups": "best"},
-    ),
-    "closed": (
-        "result",
-        {"depth": "best", "pairs": "best + 1", "groups": "best + (len(waiting) == 1)"},
-    ),
-    "summary": (
-        "result",
-        {
-            "depth": "1 + max(level for level, _ in spans)",
-            "pairs": "len(spans)",
-            "groups": "sum(1 for level, _ in spans if level == 0)",
-        },
-    ),
+    "on_close": ("result", {"depth": "", "pairs": "best += 1",
+        "groups": "if not stack:\n    best += 1"}),
+    "reduced": ("result", {"depth": "return rounds", "pairs": "return len(brackets) // 2",
+        "groups": "level = groups = 0\nfor char in brackets:\n"
+        "    level += 1 if char in <<opening>> else -1\n    groups += level == 0\n" "return groups"
+    }),
+    "absorb": ("result", {"depth": "tally = max(tally, inner + 1)", "pairs": "tally += inner + 1",
+        "groups": "tally += 1"}),
+    "opened": ("result", {"depth": "max(best, len(waiting))", "pairs": "best", "groups": "best"}),
+    "closed": ("result", {"depth": "best", "pairs": "best + 1",
+        "groups": "best + (len(waiting) == 1)"}),
+    "summary": ("result", {"depth": "1 + max(level for level, _ in spans)", "pairs": "len(spans)",
+        "groups": "sum(1 for level, _ in spans if level == 0)"}),
 }
+# fmt: on
 
 STACK = r'''
 MATES = <<mates>>
@@ -289,8 +247,17 @@ def _inputs(rng: random.Random) -> list[tuple[Any, ...]]:
     fixed += ["<>", "<(>)", "a < b", "(a > b)", "((())())()", "(a)(b(c))", "x{y[z](w)}", "]["]
     fixed += ['"("', '("(")', '"()"', '(")")', '()"', '()"(', '"a" ("b") "[c]"', "\\(", "(\\))"]
     fixed += ["(\\()", "()\\", "\\\\()", '"\\"("', '(\\")', '[\\"()\\"]', "[](", "{()}[", "([]"]
-    fixed += ["<<>>", "([<>])<>", "()()()", "((a))b((c))", "(x"]
-    drawn = ["".join(rng.choices("()[]{}<>\"\\a", k=rng.randint(2, 6))) for _ in range(10)]
+    fixed += [
+        "<<>>",
+        "([<>])<>",
+        "()()()",
+        "((a))b((c))",
+        "(x",
+        "[1](2){3}",
+        "([a]{b})",
+        "no (one)",
+    ]
+    drawn = ["".join(rng.choices('()[]{}<>"\\a', k=rng.randint(2, 6))) for _ in range(10)]
     return [(text,) for text in [*fixed, *drawn]]
 
 
@@ -304,8 +271,9 @@ FAMILY = Family(
     entry_point=_entry,
     facets=facets_of(CLAUSES),
     instruction=contract(
-        "Write `<<entry>>(text)` in `solution.py`. It looks at the brackets of a string, which "
-        "match when every bracket is closed by its own kind in the right order.",
+        "Write `<<entry>>(text)` in `solution.py`. It looks at the brackets of a string of at "
+        "most 200 characters. They match when every bracket is closed by its own kind in the "
+        "right order.",
         CLAUSES,
         _entry,
     ),

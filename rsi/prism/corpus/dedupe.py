@@ -151,7 +151,7 @@ def <<entry>>(records, field):
     return result
 """
 
-RUNS = '''
+RUNS = """
 from itertools import groupby
 
 
@@ -168,7 +168,7 @@ def <<entry>>(records, field):
     <<group_order>>
     picked = [[record for _, _, record in rows] for rows in groups]
     return [<<of_run>> for group in picked]
-'''
+"""
 
 SLOTS = """
 from operator import itemgetter
@@ -270,18 +270,17 @@ FAMILY = Family(
     instruction=contract(
         "Write `<<entry>>(records, field)` in `solution.py`. It takes a list of dictionaries and "
         "the name of a field whose values are strings, and keeps one record for each value. "
-        "The given list and its records stay as they are.",
+        "The given list, of at most 200 records, and its records stay as they are.",
         CLAUSES,
         _entry,
     ),
     algorithms=(_groups, _one_pass, _runs, _slots, _recurse),
     slips=(
         altered(_groups, "    return result", "        return result"),
-        altered(_one_pass, "if value not in kept:", "if record not in kept.values():"),
         altered(_runs, "numbered.sort(key=lambda row: row[:2])", ""),
         altered(_slots, "if slots[i][0] == value:", "if slots[i][0] in value:"),
         altered(_slots, "for i in range(len(records)):", "for i in range(1, len(records)):"),
-        altered(_recurse, "if row[0] != value]", "if row[0] > value]"),
+        altered(_recurse, "rest = [row for row in others if", "rest = [row for row in rows[2:] if"),
         altered(_runs, "enumerate(records)", "enumerate(records[:-1])"),
     ),
     inputs=_inputs,

@@ -45,75 +45,37 @@ _ROUNDED = {
     "up": "-(-{0} // 60)",
     "half-up": "({0} + 30) // 60",
 }
+# fmt: off
 HOLES: Holes = {
     "letters": ("units", {"hms": "hms", "dhms": "dhms"}),
-    "sizes": (
-        "units",
-        {
-            "hms": '{"h": 3600, "m": 60, "s": 1}',
-            "dhms": '{"d": 86400, "h": 3600, "m": 60, "s": 1}',
-        },
-    ),
-    "pairs": (
-        "units",
-        {
-            "hms": '[("s", 1), ("m", 60), ("h", 3600)]',
-            "dhms": '[("s", 1), ("m", 60), ("h", 3600), ("d", 24 * 3600)]',
-        },
-    ),
+    "sizes": ("units", {"hms": '{"h": 3600, "m": 60, "s": 1}',
+        "dhms": '{"d": 86400, "h": 3600, "m": 60, "s": 1}'}),
+    "pairs": ("units", {"hms": '[("s", 1), ("m", 60), ("h", 3600)]',
+        "dhms": '[("s", 1), ("m", 60), ("h", 3600), ("d", 24 * 3600)]'}),
     "fold": ("letters", {"any-case": "text = text.lower()", "small": ""}),
-    "fail": (
-        "failure",
-        {
-            "value-error": 'raise ValueError(f"not a duration: {text!r}")',
-            "none": "return None",
-            "minus-one": "return -1",
-        },
-    ),
+    "fail": ("failure", {"value-error": 'raise ValueError(f"not a duration: {text!r}")',
+        "none": "return None", "minus-one": "return -1"}),
     "bare": ("bare", {"minutes": "if text.isdigit():\n    return int(text)", "malformed": ""}),
     "rounded": ("rounding", {key: form.format("total") for key, form in _ROUNDED.items()}),
-    "rounded_seconds": ("rounding", {key: form.format("seconds") for key, form in _ROUNDED.items()}),
-    "misordered": (
-        "order",
-        {
-            "falling": "sizes != sorted(set(sizes), reverse=True)",
-            "once": "len(set(sizes)) < len(sizes)",
-            "adding": "not sizes",
-        },
+    "rounded_seconds": (
+        "rounding",
+        {key: form.format("seconds") for key, form in _ROUNDED.items()},
     ),
-    "refuse_unit": (
-        "order",
-        {
-            "falling": "if used and SIZES[char] >= SIZES[used[-1]]:\n    <<fail>>",
-            "once": "if char in used:\n    <<fail>>",
-            "adding": "",
-        },
-    ),
-    "remaining": (
-        "order",
-        {
-            "falling": "allowed[allowed.index(unit) + 1 :]",
-            "once": 'allowed.replace(unit, "")',
-            "adding": "allowed",
-        },
-    ),
-    "acceptable": (
-        "order",
-        {
-            "falling": "all(SIZES[a] > SIZES[b] for a, b in zip(units, units[1:]))",
-            "once": "all(units.count(unit) == 1 for unit in units)",
-            "adding": "all(unit in SIZES for unit in units)",
-        },
-    ),
-    "left_of": (
-        "order",
-        {
-            "falling": "waiting = [pair for pair in waiting if pair[1] > size]",
-            "once": "waiting = [pair for pair in waiting if pair[0] != letter]",
-            "adding": "",
-        },
-    ),
+    "misordered": ("order", {"falling": "sizes != sorted(set(sizes), reverse=True)",
+        "once": "len(set(sizes)) < len(sizes)", "adding": "not sizes"}),
+    "refuse_unit": ("order", {
+        "falling": "if used and SIZES[char] >= SIZES[used[-1]]:\n    <<fail>>",
+        "once": "if char in used:\n    <<fail>>", "adding": ""}),
+    "remaining": ("order", {"falling": "allowed[allowed.index(unit) + 1 :]",
+        "once": 'allowed.replace(unit, "")', "adding": "allowed"}),
+    "acceptable": ("order", {
+        "falling": "all(SIZES[a] > SIZES[b] for a, b in zip(units, units[1:]))",
+        "once": "all(units.count(unit) == 1 for unit in units)",
+        "adding": "all(unit in SIZES for unit in units)"}),
+    "left_of": ("order", {"falling": "waiting = [pair for pair in waiting if pair[1] > size]",
+        "once": "waiting = [pair for pair in waiting if pair[0] != letter]", "adding": ""}),
 }
+# fmt: on
 
 PATTERN = '''
 import re

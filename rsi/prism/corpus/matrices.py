@@ -92,7 +92,6 @@ HOLES: Holes = {
     "nothing": ("empty", {"list": "[]", "none": "None"}),
     "listed": ("way", {"inward": "spiral", "outward": "spiral[::-1]"}),
     "reverse": ("way", {"inward": "", "outward": "spiral.reverse()"}),
-    "rising": ("way", {"inward": "", "outward": ", reverse=True"}),
     "joined": ("way", {"inward": "ring + peel(inner)", "outward": "peel(inner) + ring[::-1]"}),
     "start": (
         "corner",
@@ -251,7 +250,12 @@ def _inputs(rng: random.Random) -> list[tuple[Any, ...]]:
     sizes = [(1, 2), (1, 4), (2, 1), (4, 1), (2, 2), (2, 3), (3, 2), (3, 3), (2, 5), (5, 2)]
     sizes += [(3, 4), (4, 3), (4, 4), (3, 5), (5, 3), (5, 5), (4, 5), (5, 4), (6, 3), (3, 6)]
     tables += [grid(height, width) for height, width in sizes]
-    tables += [[[1, 2], [3]], [[1], [2, 3]], [[1, 2, 3], [4, 5, 6], [7]], [[1, 2], [3, 4], [5, 6, 7]]]
+    tables += [
+        [[1, 2], [3]],
+        [[1], [2, 3]],
+        [[1, 2, 3], [4, 5, 6], [7]],
+        [[1, 2], [3, 4], [5, 6, 7]],
+    ]
     tables += [[[5, 5], [5, 5]], [[0, 0, 1], [0, 1, 0]], [[-1, -2], [-3, -4]]]
     for _ in range(10):
         height, width = rng.randint(1, 5), rng.randint(1, 5)
@@ -281,7 +285,9 @@ FAMILY = Family(
         altered(_borders, "if top < bottom and left < right:", "if top <= bottom:"),
         altered(_borders, "while top <= bottom and", "while top < bottom and"),
         altered(_rotate, "rest = list(zip(*rest[1:]))[::-1]", "rest = list(zip(*rest[1:]))"),
-        altered(_peel, "ring = [*first, *right, *reversed(back),", "ring = [*first, *right, *back,"),
+        altered(
+            _peel, "ring = [*first, *right, *reversed(back),", "ring = [*first, *right, *back,"
+        ),
         altered(_peel, "inner = [row[1:-1] for row in middle]", "inner = middle[1:-1]"),
         altered(_ranked, "return ring, 3, -y", "return ring, 3, y"),
         altered(_ranked, "if x == wide - 1 - ring:", "if x == wide - ring:"),

@@ -41,129 +41,52 @@ CLAUSES: Clauses = {
     },
 }
 
+# fmt: off
 HOLES: Holes = {
-    "bad": (
-        "bad_size",
-        {
-            "value-error": 'raise ValueError("size must be at least 1")',
-            "none": "return None",
-            "one": "size = 1",
-        },
-    ),
+    "bad": ("bad_size", {"value-error": 'raise ValueError("size must be at least 1")',
+        "none": "return None", "one": "size = 1"}),
     "over": ("oversize", {"nothing": "return []", "fitted": "size = len(values)"}),
-    "slices": (
-        "edges",
-        {
-            "full": "values[i : i + size] for i in range(len(values) - size + 1)",
-            "growing": "values[max(0, i - size + 1) : i + 1] for i in range(len(values))",
-            "shrinking": "values[i : i + size] for i in range(len(values))",
-        },
-    ),
-    "of_window": (
-        "statistic",
-        {
-            "sum": "sum(window)",
-            "largest": "max(window)",
-            "spread": "max(window) - min(window)",
-        },
-    ),
-    "of_ranked": (
-        "statistic",
-        {"sum": "sum(ranked)", "largest": "ranked[-1]", "spread": "ranked[-1] - ranked[0]"},
-    ),
+    "slices": ("edges", {"full": "values[i : i + size] for i in range(len(values) - size + 1)",
+        "growing": "values[max(0, i - size + 1) : i + 1] for i in range(len(values))",
+        "shrinking": "values[i : i + size] for i in range(len(values))"}),
+    "of_window": ("statistic", {"sum": "sum(window)", "largest": "max(window)",
+        "spread": "max(window) - min(window)"}),
+    "of_ranked": ("statistic", {"sum": "sum(ranked)", "largest": "ranked[-1]",
+        "spread": "ranked[-1] - ranked[0]"}),
     "ordered": ("order", {"oldest-first": "results", "newest-first": "results[::-1]"}),
     "turn": ("order", {"oldest-first": "", "newest-first": "results.reverse()"}),
-    "source": (
-        "edges",
-        {"full": "values", "growing": "values", "shrinking": "reversed(values)"},
-    ),
-    "leaving": (
-        "edges",
-        {
-            "full": "values[place - size]",
-            "growing": "values[place - size]",
-            "shrinking": "values[size - place - 1]",
-        },
-    ),
-    "emit": (
-        "edges",
-        {"full": "if len(recent) == size:", "growing": "if recent:", "shrinking": "if recent:"},
-    ),
-    "backward": (
-        "edges order",
-        {
-            "full oldest-first": "",
-            "growing oldest-first": "",
-            "shrinking oldest-first": "results.reverse()",
-            "full newest-first": "results.reverse()",
-            "growing newest-first": "results.reverse()",
-            "shrinking newest-first": "",
-        },
-    ),
-    "bounds": (
-        "edges",
-        {
-            "full": "first, stop = 0, size",
-            "growing": "first, stop = 1 - size, 1",
-            "shrinking": "first, stop = 0, size",
-        },
-    ),
-    "more": (
-        "edges",
-        {
-            "full": "stop <= len(values)",
-            "growing": "stop <= len(values)",
-            "shrinking": "first < len(values)",
-        },
-    ),
-    "start": (
-        "statistic",
-        {
-            "sum": "total = 0",
-            "largest": "high = None",
-            "spread": "high = low = None",
-        },
-    ),
-    "gather": (
-        "statistic",
-        {
-            "sum": "total += values[place]",
-            "largest": "if high is None or values[place] > high:\n    high = values[place]",
-            "spread": "if high is None or values[place] > high:\n    high = values[place]\n"
-            "if low is None or values[place] < low:\n    low = values[place]",
-        },
-    ),
+    "source": ("edges", {"full": "values", "growing": "values", "shrinking": "reversed(values)"}),
+    "leaving": ("edges", {"full": "values[place - size]", "growing": "values[place - size]",
+        "shrinking": "values[size - place - 1]"}),
+    "emit": ("edges", {"full": "if len(recent) == size:", "growing": "if recent:",
+        "shrinking": "if recent:"}),
+    "backward": ("edges order", {"full oldest-first": "", "growing oldest-first": "",
+        "shrinking oldest-first": "results.reverse()", "full newest-first": "results.reverse()",
+        "growing newest-first": "results.reverse()", "shrinking newest-first": ""}),
+    "bounds": ("edges", {"full": "first, stop = 0, size", "growing": "first, stop = 1 - size, 1",
+        "shrinking": "first, stop = 0, size"}),
+    "more": ("edges", {"full": "stop <= len(values)", "growing": "stop <= len(values)",
+        "shrinking": "first < len(values)"}),
+    "start": ("statistic", {"sum": "total = 0", "largest": "high = None",
+        "spread": "high = low = None"}),
+    "gather": ("statistic", {"sum": "total += values[place]",
+        "largest": "if high is None or values[place] > high:\n    high = values[place]",
+        "spread": "if high is None or values[place] > high:\n"
+        "    high = values[place]\nif low is None or values[place] < low:\n"
+        "    low = values[place]"}),
     "gathered": ("statistic", {"sum": "total", "largest": "high", "spread": "high - low"}),
-    "padded": (
-        "edges",
-        {
-            "full": "list(values)",
-            "growing": "[None] * (size - 1) + list(values)",
-            "shrinking": "list(values) + [None] * (size - 1)",
-        },
-    ),
-    "head": (
-        "edges",
-        {
-            "full": "values[:size]",
-            "growing": "values[-size:]",
-            "shrinking": "values[:size]",
-        },
-    ),
+    "padded": ("edges", {"full": "list(values)", "growing": "[None] * (size - 1) + list(values)",
+        "shrinking": "list(values) + [None] * (size - 1)"}),
+    "head": ("edges", {"full": "values[:size]", "growing": "values[-size:]",
+        "shrinking": "values[:size]"}),
     "tail": ("edges", {"full": "values[1:]", "growing": "values[:-1]", "shrinking": "values[1:]"}),
     "least": ("edges", {"full": "size", "growing": "1", "shrinking": "1"}),
-    "joined": (
-        "edges order",
-        {
-            "full oldest-first": "[here] + rest",
-            "growing oldest-first": "rest + [here]",
-            "shrinking oldest-first": "[here] + rest",
-            "full newest-first": "rest + [here]",
-            "growing newest-first": "[here] + rest",
-            "shrinking newest-first": "rest + [here]",
-        },
-    ),
+    "joined": ("edges order", {"full oldest-first": "[here] + rest",
+        "growing oldest-first": "rest + [here]", "shrinking oldest-first": "[here] + rest",
+        "full newest-first": "rest + [here]", "growing newest-first": "[here] + rest",
+        "shrinking newest-first": "rest + [here]"}),
 }
+# fmt: on
 
 SLICES = '''
 def <<entry>>(values, size):
@@ -331,7 +254,7 @@ FAMILY = Family(
     instruction=contract(
         "Write `<<entry>>(values, size)` in `solution.py`. It takes a list of integers and a "
         "window size and gives a list with one number for each window of neighbouring numbers. "
-        "The given list stays as it is.",
+        "The given list, of at most 200 numbers, stays as it is.",
         CLAUSES,
         _entry,
     ),
