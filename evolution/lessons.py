@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pydantic import Field
 
@@ -99,7 +100,7 @@ def active(lessons: Sequence[Lesson]) -> tuple[Lesson, ...]:
 
 def lesson_event(
     candidate: Candidate, regression: Regression, lessons: Mapping[str, Lesson]
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """The data of a `lesson` event: the regression map and the child's lesson as it now stands."""
     lesson = lessons.get(candidate.lesson)
     return {
