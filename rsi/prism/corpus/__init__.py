@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 MODULES = (
     "intervals",
     "ranking",
-    "text_lines",
+    "wrapping",
     "run_length",
     "splitting",
     "versions",
@@ -57,7 +57,9 @@ def assemble_corpus(
     pairs: list[tuple[Task, Panel]] = []
     for position, family in enumerate(families):
         start = f"kata-{family.name}-"
-        own = [task for task in labels["tasks"] if task["task_id"].rpartition("-")[0] + "-" == start]
+        own = [
+            task for task in labels["tasks"] if task["task_id"].rpartition("-")[0] + "-" == start
+        ]
         if not own:
             raise BenchmarkError(f"kata corpus: the evidence has no task of family {family.name}")
         pairs += assemble(family, position, own)

@@ -46,7 +46,7 @@ from rsi.prism.tree import Tree
 
 SIBLINGS = 12
 RUNS = 3
-PLACEMENTS = (("none", 0.12), ("middle", 0.43), ("open", 0.45))
+PLACEMENTS = {"none": 0.12, "middle": 0.43, "open": 0.45}
 UNCHANGED = "The function leaves its arguments unchanged."
 
 
@@ -74,7 +74,9 @@ class Sibling:
         name = self.entry_point
         checks = []
         for i, arguments in enumerate(self.calls.checked):
-            checks.append(Check(check_id=value_check(i), code=_check(name, arguments, self.want[i])))
+            checks.append(
+                Check(check_id=value_check(i), code=_check(name, arguments, self.want[i]))
+            )
         for i in self.calls.mutations:
             given = repr(self.calls.checked[i])
             code = (
@@ -101,7 +103,9 @@ class Sibling:
         contract.append(f"The module is `solution.py`; the function is `{name}`.")
         contract.append("Examples (more are in `docs/examples.md`):")
         contract.append(block(style, name, [lines[i] for i in shown.instruction]))
-        return "\n\n".join(contract) + "\n", document(style, name, [lines[i] for i in shown.document])
+        return "\n\n".join(contract) + "\n", document(
+            style, name, [lines[i] for i in shown.document]
+        )
 
 
 def _check(name: str, arguments: Arguments, want: Result) -> str:
@@ -149,8 +153,7 @@ def _label(sibling: Sibling, chosen: Chosen, wrong: Sequence[Candidate]) -> dict
         invalid=tuple(c.failed for c in chosen.invalid),
         deciding=tuple(c.failed for c in wrong if c.origin.base == "algorithm"),
     )
-    names, weights = zip(*PLACEMENTS, strict=True)
-    placement = rng.choices(names, weights)[0]
+    placement = rng.choices(list(PLACEMENTS), list(PLACEMENTS.values()))[0]
     shown = ExampleChooser(sibling.lines()[1], exposure, rng).choose(placement)
     members = {"b": chosen.initial, "g": chosen.reference}
     members |= {f"v{i}": c for i, c in enumerate(chosen.valid, 1)}

@@ -105,7 +105,7 @@ class ExampleChooser:
             self.rng.shuffle(mixed)
             return Shown(tuple(mixed[:count]), self._fitting(mixed[count:]))
         if placement == "middle":
-            body = self._fitting(silent[count:])
+            body = self._fitting(silent[count:], room=len(telling[:4]))
             return Shown(tuple(silent[:count]), self._with_middle(body, telling[:4]))
         first = telling[:1] if self.rng.random() < 0.5 and len(telling) > 1 else []
         opening = [*first, *silent[: count - len(first)]]

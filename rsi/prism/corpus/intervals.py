@@ -314,7 +314,9 @@ FAMILY = Family(
         altered(_GROUPS, "while grown:", "if grown:"),
         altered(_EVENTS, "if end - start > 0:", "if end - start > 1:"),
         altered(_INSERT, "min(head[0], new[0])", "head[0]"),
-        altered(_CELLS, "covered.update(range(start, end))", "covered.update(range(start, end + 1))"),
+        altered(
+            _CELLS, "covered.update(range(start, end))", "covered.update(range(start, end + 1))"
+        ),
     ),
     inputs=_inputs,
 )

@@ -21,7 +21,9 @@ def read_labels() -> dict[str, Any]:
     try:
         labels: dict[str, Any] = json.loads(gzip.decompress(place.read_bytes()))
     except (OSError, EOFError, ValueError) as error:
-        raise BenchmarkError(f"kata corpus: cannot read {LABELS_FILE} ({error}); {REBUILD}") from None
+        raise BenchmarkError(
+            f"kata corpus: cannot read {LABELS_FILE} ({error}); {REBUILD}"
+        ) from None
     return labels
 
 

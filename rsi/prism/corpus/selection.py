@@ -101,9 +101,7 @@ class PanelChooser:
         """Add the first offer unlike all members: in behaviour, and in failed checks if strict."""
         members = [*chosen, initial]
         for offer in offers:
-            new = all(
-                offer.source != m.source and offer.behaviour != m.behaviour for m in members
-            )
+            new = all(offer.source != m.source and offer.behaviour != m.behaviour for m in members)
             failed = offer.failed_checks(self.calls)
             if strict:
                 new = new and all(failed != m.failed_checks(self.calls) for m in members)
