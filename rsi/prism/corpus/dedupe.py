@@ -270,7 +270,7 @@ FAMILY = Family(
     instruction=contract(
         "Write `<<entry>>(records, field)` in `solution.py`. It takes a list of dictionaries and "
         "the name of a field whose values are strings, and keeps one record for each value. "
-        "The given list, of at most 200 records, and its records stay as they are.",
+        "The list has at most 200 records.",
         CLAUSES,
         _entry,
     ),

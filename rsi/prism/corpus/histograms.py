@@ -247,8 +247,7 @@ FAMILY = Family(
     instruction=contract(
         "Write `<<entry>>(values, low, width, count)` in `solution.py`. It sorts a list of "
         "integers, in any order, into `count` neighbouring buckets of equal `width`, the first of "
-        "which begins at `low`, and gives a list of integers with one entry for each bucket. "
-        "The given list stays as it is.",
+        "which begins at `low`, and gives a list of integers with one entry for each bucket.",
         CLAUSES,
         _entry,
     ),

@@ -276,7 +276,7 @@ FAMILY = Family(
         "in order and gives each day to one person of the list `people` who can work then: of "
         "those, one with the fewest days so far. `absent` is a dictionary from names to lists of "
         "days on which that person cannot work. Names and days are strings without repetition. "
-        "There are at most 100 days. The arguments stay as they are.",
+        "There are at most 100 days.",
         CLAUSES,
         _entry,
     ),

@@ -254,7 +254,7 @@ FAMILY = Family(
     instruction=contract(
         "Write `<<entry>>(values, size)` in `solution.py`. It takes a list of integers and a "
         "window size and gives a list with one number for each window of neighbouring numbers. "
-        "The given list, of at most 200 numbers, stays as it is.",
+        "The list has at most 200 numbers.",
         CLAUSES,
         _entry,
     ),
