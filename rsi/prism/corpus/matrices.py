@@ -276,7 +276,7 @@ FAMILY = Family(
         "Write `<<entry>>(table)` in `solution.py`. It takes a list of rows, each a list of "
         "integers, and gives a flat list of the numbers along a spiral: each number once. "
         "A single row or column is read from the corner to its other end. "
-        "It has at most 40 rows and columns.",
+        "The table has at most 40 rows and columns.",
         CLAUSES,
         _entry,
     ),
