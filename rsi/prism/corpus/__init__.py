@@ -21,6 +21,14 @@ MODULES = (
     "versions",
     "ledger",
     "slugs",
+    "brackets",
+    "durations",
+    "windows",
+    "dedupe",
+    "matrices",
+    "histograms",
+    "fields",
+    "rota",
 )
 
 

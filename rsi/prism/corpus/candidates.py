@@ -11,7 +11,7 @@ from rsi.digest import seed_of
 from rsi.errors import BenchmarkError
 from rsi.prism.corpus.family import Facets, Family
 from rsi.prism.corpus.running import Overrun, Result, observe
-from rsi.prism.corpus.siblings import SEED, Calls
+from rsi.prism.corpus.siblings import SEED, Calls, mutation_check, value_check
 
 
 @dataclass(frozen=True)
@@ -60,14 +60,6 @@ class Candidate:
     @property
     def behaviour(self) -> tuple[str, ...]:
         return tuple(f"{result.key}{result.mutated}" for result in self.results)
-
-
-def value_check(position: int) -> str:
-    return f"c{position + 1:02}"
-
-
-def mutation_check(position: int) -> str:
-    return f"m{position + 1:02}"
 
 
 def examine(

@@ -5,147 +5,99 @@
 
 from __future__ import annotations
 
-import inspect
 import platform
 import random
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from itertools import combinations as combinations_of
 from typing import Any
 
 from rsi.digest import digest_of, seed_of
 from rsi.errors import BenchmarkError
-from rsi.prism.corpus import verifier_prelude
 from rsi.prism.corpus.candidates import (
     Candidate,
     Origin,
     examine,
-    mutation_check,
     valid_programs,
-    value_check,
     wrong_programs,
 )
-from rsi.prism.corpus.examples import (
-    ExampleChooser,
-    Exposure,
-    Shown,
-    block,
-    document,
-    example,
-    style_for,
-)
-from rsi.prism.corpus.family import Facets, Family
+from rsi.prism.corpus.examples import ExampleChooser, Exposure, Shown
+from rsi.prism.corpus.family import Family
 from rsi.prism.corpus.labels import REBUILD, write_labels
-from rsi.prism.corpus.running import Arguments, Result, call, program
-from rsi.prism.corpus.selection import Chosen, PanelChooser, common_checks
-from rsi.prism.corpus.siblings import SEED, Calls, combinations
+from rsi.prism.corpus.running import call, program
+from rsi.prism.corpus.selection import Chosen, PanelChooser, common_checks, confusable
+from rsi.prism.corpus.siblings import SEED, Calls, Sibling, combinations, prelude
 from rsi.prism.outcome import Kind
 from rsi.prism.panel import Check, Implementation, Panel
 from rsi.prism.task import Task
 from rsi.prism.tree import Tree
 
 SIBLINGS = 12
+SPARE = 3
+FEWEST = 11
 RUNS = 3
 PLACEMENTS = {"none": 0.12, "middle": 0.43, "open": 0.45}
-UNCHANGED = "The function leaves its arguments unchanged."
-
-
-@dataclass(frozen=True)
-class Sibling:
-    """One facet combination of a family with the reference's results on the pool of calls."""
-
-    family: Family
-    position: int
-    number: int
-    facets: Facets
-    calls: Calls
-    want: tuple[Result, ...]
-
-    @property
-    def task_id(self) -> str:
-        return f"kata-{self.family.name}-{self.number:02}"
-
-    @property
-    def entry_point(self) -> str:
-        return self.family.entry_point(self.facets)
-
-    def checks(self) -> tuple[Check, ...]:
-        """One check a checked call, then checks that arguments stay as they were."""
-        name = self.entry_point
-        checks = []
-        for i, arguments in enumerate(self.calls.checked):
-            checks.append(
-                Check(check_id=value_check(i), code=_check(name, arguments, self.want[i]))
-            )
-        for i in self.calls.mutations:
-            given = repr(self.calls.checked[i])
-            code = (
-                f"_given = {given}\ntry:\n    {name}(*_given)\nexcept Exception:\n    pass\n"
-                f"assert _eq(_given, {given})"
-            )
-            checks.append(Check(check_id=mutation_check(i), code=code))
-        return tuple(checks)
-
-    def lines(self) -> tuple[str, list[str]]:
-        """The style, and every call of the pool written as an example in it."""
-        pairs = list(zip(self.calls.pool, self.want, strict=True))
-        plain = [repr((arguments, result.value)) for arguments, result in pairs]
-        style = style_for(self.position, plain)
-        return style, [example(style, self.entry_point, *pair) for pair in pairs]
-
-    def texts(self, shown: Shown) -> tuple[str, str]:
-        """The instruction and docs/examples.md with the examples that are shown."""
-        style, lines = self.lines()
-        name = self.entry_point
-        contract = [self.family.instruction(self.facets).strip()]
-        if self.calls.mutations:
-            contract.append(UNCHANGED)
-        contract.append(f"The module is `solution.py`; the function is `{name}`.")
-        contract.append("Examples (more are in `docs/examples.md`):")
-        contract.append(block(style, name, [lines[i] for i in shown.instruction]))
-        return "\n\n".join(contract) + "\n", document(
-            style, name, [lines[i] for i in shown.document]
-        )
-
-
-def _check(name: str, arguments: Arguments, want: Result) -> str:
-    given = ", ".join(map(repr, arguments))
-    if want.error:
-        return f"assert _raises({want.error}, {', '.join([name, given]).rstrip(', ')})"
-    return f"assert _eq({name}({given}), {want.value!r})"
-
-
-def prelude(entry_point: str) -> str:
-    """The text that makes a check's names known: comparisons and the function under test."""
-    text = inspect.getsource(verifier_prelude).replace("from __future__ import annotations\n\n", "")
-    return f"{text}\n\nfrom solution import {entry_point}\n"
 
 
 def label_family(family: Family, position: int) -> list[dict[str, Any]]:
-    """Choose, run and label all siblings of a family.
+    """Choose, run and label the siblings of a family.
 
-    Raises BenchmarkError when valid programs disagree or a run does not repeat.
+    A sibling on which a suite for another could be right gives way to a spare combination.
+    Raises BenchmarkError when valid programs disagree, a run does not repeat, or too few are left.
     """
     calls = Calls(family)
-    chosen = combinations(family, SIBLINGS)
-    good = [valid_programs(family, facets, calls) for facets in chosen]
-    labels = []
-    for number, (facets, programs) in enumerate(zip(chosen, good, strict=True), 1):
-        sibling = Sibling(family, position, number, facets, calls, programs[0].results)
-        common = {
-            str(j): common_checks(programs[0], other[0], calls)
-            for j, other in enumerate(good, 1)
-            if j != number
-        }
-        wrong = wrong_programs(family, facets, calls, sibling.want)
-        panel = PanelChooser(calls, common, sibling.task_id).choose(programs, wrong)
+    offers = list(combinations(family, SIBLINGS + SPARE))
+    known: dict[str, tuple[Candidate, ...]] = {}
+    while len(offers) >= FEWEST:
+        chosen = offers[:SIBLINGS]
+        for facets in chosen:
+            if str(facets) not in known:
+                known[str(facets)] = valid_programs(family, facets, calls)
+        good = [known[str(facets)] for facets in chosen]
+        siblings = [
+            Sibling(family, position, number, facets, calls, programs[0].results)
+            for number, (facets, programs) in enumerate(zip(chosen, good, strict=True), 1)
+        ]
+        panels = _panels(siblings, good)
+        unfit = _confused(siblings, panels)
+        if unfit is None:
+            return [_label(*pair) for pair in zip(siblings, panels, strict=True)]
+        offers.pop(unfit)
+    raise BenchmarkError(f"kata family {family.name}: fewer than {FEWEST} siblings stay apart")
+
+
+def _panels(
+    siblings: Sequence[Sibling], good: Sequence[tuple[Candidate, ...]]
+) -> list[tuple[Chosen, tuple[Candidate, ...]]]:
+    panels = []
+    for sibling, programs in zip(siblings, good, strict=True):
+        common = {s.task_id: common_checks(sibling, s) for s in siblings if s is not sibling}
+        wrong = wrong_programs(sibling.family, sibling.facets, sibling.calls, sibling.want)
+        panel = PanelChooser(sibling.calls, common, sibling.task_id).choose(programs, wrong)
         if panel is None:
-            raise BenchmarkError(f"{sibling.task_id}: too few different wrong programs ({facets})")
-        labels.append(_label(sibling, panel, wrong))
-    return labels
+            raise BenchmarkError(
+                f"{sibling.task_id}: too few different wrong programs ({sibling.facets})"
+            )
+        panels.append((panel, wrong))
+    return panels
 
 
-def _label(sibling: Sibling, chosen: Chosen, wrong: Sequence[Candidate]) -> dict[str, Any]:
+def _confused(
+    siblings: Sequence[Sibling], panels: Sequence[tuple[Chosen, tuple[Candidate, ...]]]
+) -> int | None:
+    calls = siblings[0].calls
+    failed = [
+        [member.failed_checks(calls) for member in (*chosen.invalid, chosen.initial)]
+        for chosen, _ in panels
+    ]
+    for one, other in combinations_of(range(len(siblings)), 2):
+        if confusable(failed[one], failed[other], common_checks(siblings[one], siblings[other])):
+            return other
+    return None
+
+
+def _label(sibling: Sibling, panel: tuple[Chosen, tuple[Candidate, ...]]) -> dict[str, Any]:
+    chosen, wrong = panel
     rng = random.Random(seed_of(SEED, sibling.task_id, "examples"))
     exposure = Exposure(
         checked=len(sibling.calls.checked),

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from rsi.digest import seed_of
-from rsi.prism.corpus.candidates import Candidate, mutation_check, value_check
-from rsi.prism.corpus.siblings import SEED, Calls
+from rsi.prism.corpus.candidates import Candidate
+from rsi.prism.corpus.siblings import SEED, Calls, Sibling, mutation_check, value_check
 
 VALID = 4
 INVALID = 5
@@ -111,11 +111,21 @@ class PanelChooser:
         return False
 
 
-def common_checks(one: Candidate, other: Candidate, calls: Calls) -> frozenset[str]:
-    """The checks of one reference that the other, renamed, passes as well."""
+def common_checks(one: Sibling, other: Sibling) -> frozenset[str]:
+    """The checks of one sibling that the other's reference, renamed, passes, and conversely."""
     same = {
         value_check(i)
-        for i in range(len(calls.checked))
-        if other.results[i].agrees(one.results[i]) and one.results[i].agrees(other.results[i])
+        for i in range(len(one.calls.checked))
+        if other.want[i].agrees(one.want[i]) and one.want[i].agrees(other.want[i])
     }
-    return frozenset(same | {mutation_check(i) for i in calls.mutations})
+    return frozenset(same | {mutation_check(i) for i in one.calls.mutations})
+
+
+def confusable(
+    wrong: Iterable[frozenset[str]], wrong_there: Iterable[frozenset[str]], common: frozenset[str]
+) -> bool:
+    """Tell whether some suite is right on both siblings, given what their wrong programs fail.
+
+    All of `common` is the strongest suite that both references accept: it decides alone.
+    """
+    return all(failed & common for failed in (*wrong, *wrong_there))

@@ -40,8 +40,8 @@ def _instruction(facets: Facets) -> str:
     return (
         f"Write `{_name(facets)}(title)`. Letters `a` to `z`, `A` to `Z` and digits `0` to `9` go "
         f"into the slug; a space, a hyphen, an underscore, a slash and a point are gaps, and a "
-        f"gap is written as the separator, {_NAMES[facets['separator']]}.\n\n- {case}\n- {other}\n- {gaps}\n"
-        f"- {ends}\n- {nothing}"
+        f"gap is written as the separator, {_NAMES[facets['separator']]}.\n\n"
+        f"- {case}\n- {other}\n- {gaps}\n- {ends}\n- {nothing}"
     )
 
 
