@@ -14,6 +14,9 @@ from evolution.statistics import Outcomes, standard_error
 from rsi.prism.metrics import Interval, wilson
 from rsi.wire import Record
 
+# one discordant task puts a difference exactly at its standard error: rounding must not decide
+ROUNDING = 1e-9
+
 
 class Standing(Record):
     """A finalist's result on the selection split, in the order of preference.
@@ -113,7 +116,7 @@ def _standing(candidate: Candidate, own: Outcomes, best: Outcomes) -> Standing:
         interval=wilson(sum(known), len(known)) if known else None,
         behind=behind,
         standard_error=error,
-        eligible=behind is not None and error is not None and behind <= error,
+        eligible=behind is not None and error is not None and behind <= error + ROUNDING,
     )
 
 
