@@ -29,7 +29,8 @@ _log = logging.getLogger(__name__)
 def write_tree(tree: Tree, root: Path, owner: int | None = None, writable: bool = True) -> None:
     """Write a tree into an empty directory with one modification time, compiled files apart.
 
-    `owner` is the user and group that get the files (root only). Raises SubmissionError when the
+    `owner` is the user and group that get the files (root only); files that are not `writable`
+    are so for their owner too. Raises SubmissionError when the
     tree cannot be written as files (a path is both file and folder, or a name is too long), and
     SandboxFailure when the disk fails us.
     """
@@ -53,7 +54,7 @@ def write_tree(tree: Tree, root: Path, owner: int | None = None, writable: bool 
         place = root / folder
         if owner is not None:
             os.chown(place, owner, owner)
-        os.chmod(place, 0o755 if writable else 0o555)
+        os.chmod(place, 0o755)
         os.utime(place, ns=(MTIME_NS, MTIME_NS))
 
 

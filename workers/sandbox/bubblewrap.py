@@ -23,24 +23,30 @@ from pathlib import Path
 
 from rsi.errors import SandboxFailure, SettingsError, SubmissionError
 from rsi.ports import Completed, Execution, Isolation
-from workers.sandbox.cell import Ending, Seen, cell_environment, complete, refused, supervised
+from workers.sandbox.cell import (
+    CELL_UID,
+    OUT,
+    SUBMISSION,
+    WORK,
+    Ending,
+    Seen,
+    cell_environment,
+    complete,
+    refused,
+    supervised,
+)
 from workers.sandbox.census import Usage, take_census
 from workers.sandbox.interpreter import Interpreter, running_interpreter
 from workers.sandbox.scratch import scratch
 from workers.sandbox.watch import MIB, Capture, Watch
 from workers.trees import write_tree
 
-WORK = "/work"
-SUBMISSION = "/submission"
-OUT = "/tmp/out"
 TOOLS = "/opt/bin"
-# a user id that nobody has, for cells that root starts
-CELL_UID = 64_100
 _NAMESPACES = (
-    "--unshare-user --unshare-pid --unshare-net --unshare-ipc --unshare-uts --unshare-cgroup-try"
-    " --uid 1000 --gid 1000 --die-with-parent --new-session --as-pid-1 --cap-drop ALL --clearenv"
-    " --hostname sandbox"
-).split()
+    *("--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"),
+    *("--unshare-cgroup-try", "--uid", "1000", "--gid", "1000", "--hostname", "sandbox"),
+    *("--die-with-parent", "--new-session", "--as-pid-1", "--cap-drop", "ALL", "--clearenv"),
+)
 _PYTEST = b'#!/bin/sh\nexec python3 -m pytest "$@"\n'
 _PASSWD = b"sandbox:x:1000:1000::/tmp:/bin/sh\n"
 _REBIND = (
@@ -251,7 +257,7 @@ def _files(execution: Execution, place: Path, texts: tuple[int, int]) -> list[st
     line += ["--perms", "0755", "--file", str(texts[0]), f"{TOOLS}/pytest"]
     line += ["--perms", "0644", "--file", str(texts[1]), "/etc/passwd"]
     line += ["--proc", "/proc", "--dev", "/dev", "--size", str(16 * MIB), "--tmpfs", "/dev/shm"]
-    line += ["--size", str(disk), "--tmpfs", "/tmp", "--dir", OUT]
+    line += ["--size", str(disk), "--tmpfs", "/tmp"]
     line += ["--bind", str(place / "work"), WORK]
     if execution.submission is not None:
         line += ["--ro-bind", str(place / "submission"), SUBMISSION]
@@ -270,4 +276,4 @@ def check() -> None:
     """Raise SettingsError when this machine cannot run cells in bubblewrap."""
     reason = missing()
     if reason is not None:
-        raise SettingsError(f"sandbox=bubblewrap: {reason}")
+        raise SettingsError(f"bubblewrap: {reason}")

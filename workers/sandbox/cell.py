@@ -17,6 +17,12 @@ from workers.trees import changed_files, read_tree
 
 # the reports of a supervisor whose words and exit do not fit: the command got at its pipe
 FORGED = "<sandbox report>"
+# where strong sandboxes show things: the same in every cell
+WORK = "/work"
+SUBMISSION = "/submission"
+OUT = "/tmp/out"
+# a user id that nobody has, for cells that root starts
+CELL_UID = 64_100
 _SUPERVISOR = Path(supervisor.__file__).read_text(encoding="utf-8")
 # a command that fails to start for these reasons met a trouble of the host, not its own
 _HOST_TROUBLE = {errno.EAGAIN, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ETXTBSY}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal
 
 from rsi.errors import SandboxFailure, SettingsError
@@ -28,7 +27,7 @@ _PROBE_LIMITS = Limits(wall_seconds=60.0, cpu_seconds=60.0)
 
 
 def open_sandbox(name: Isolation) -> Sandbox:
-    """Make a sandbox by name without probing it, as a worker process does after the choice.
+    """Make a sandbox by name without trying it, as a worker process does after the choice.
 
     Raises SettingsError when what it needs is plainly missing.
     """
@@ -43,21 +42,17 @@ def open_sandbox(name: Isolation) -> Sandbox:
     return ProcessSandbox()
 
 
-def choose_sandbox(
-    name: SandboxName,
-    *,
-    trusted: bool,
-    opener: Callable[[Isolation], Sandbox] = open_sandbox,
-) -> tuple[Sandbox, str]:
+def choose_sandbox(name: SandboxName, *, trusted: bool) -> tuple[Sandbox, str]:
     """Open the named sandbox, or with `auto` the first that works, with a one-line reason.
 
     `trusted` says that only this product's own model and tasks will run: without it, `auto` does
-    not fall back to the weak `process`. Raises SettingsError when nothing fits.
+    not fall back to the weak `process`. What dead runs left behind is removed on the way.
+    Raises SettingsError when nothing fits.
     """
     sweep()
     if name != "auto":
-        return _working(name, opener), f"sandbox={name}: asked for"
-    faults = []
+        return _working(name), f"sandbox={name}: asked for"
+    faults: list[str] = []
     for candidate in _ORDER:
         if candidate == "process" and not trusted:
             raise SettingsError(
@@ -65,7 +60,7 @@ def choose_sandbox(
                 f"to run it without isolation ({'; '.join(faults)})"
             )
         try:
-            sandbox = _working(candidate, opener)
+            sandbox = _working(candidate)
         except SettingsError as error:
             faults.append(str(error))
             continue
@@ -74,10 +69,15 @@ def choose_sandbox(
     raise SettingsError(f"no sandbox works: {'; '.join(faults)}")
 
 
-def _working(name: Isolation, opener: Callable[[Isolation], Sandbox]) -> Sandbox:
+def _working(name: Isolation) -> Sandbox:
     """Open a sandbox and probe it; raises SettingsError naming what is missing."""
-    sandbox = opener(name)
     try:
+        sandbox = open_sandbox(name)
+        if name == "docker":
+            from workers.sandbox import docker
+
+            docker.check()
+            docker.reap_orphans()
         fault = probe(sandbox)
     except SandboxFailure as error:
         fault = str(error)

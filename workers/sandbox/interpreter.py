@@ -95,5 +95,5 @@ def provided_packages() -> tuple[tuple[str, str], ...]:
         for file in distribution.files or ():
             top = file.parts[0]
             if top not in ("..", "__pycache__", "bin") and not top.endswith(".pth"):
-                found[top] = os.fspath(distribution.locate_file(top))
+                found[top] = str(distribution.locate_file(top))
     return tuple((path, name) for name, path in sorted(found.items()))

@@ -64,9 +64,12 @@ def _run(execution: Execution, place: Path) -> Seen:
         )
         try:
             killed_by = watch.until_over()
+        except BaseException:
+            _kill(process.pid)
+            process.kill()
+            raise
         finally:
             os.close(pidfd)
-            _kill(process.pid)
             _, how, rusage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(how)
     report.feed((place / "report").read_bytes()[:4_096])

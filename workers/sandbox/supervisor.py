@@ -9,7 +9,7 @@ left ends with it; without a namespace it adopts orphans and kills them itself.
 
 from __future__ import annotations
 
-import _signal
+import _signal  # type: ignore[import-not-found]  # built in, signal itself is not
 import posix
 import resource
 import sys
@@ -80,6 +80,16 @@ def bury(then: Callable[[int], object]) -> None:
     then(143)
 
 
+def count_left(processes: int) -> int:
+    """Count the processes of this namespace; `processes` when a control group refused a fork."""
+    for path in ("/sys/fs/cgroup/pids.events", "/sys/fs/cgroup/pids/pids.events"):
+        if posix.access(path, posix.R_OK):
+            with open(path, "rb") as events:
+                if events.read().split()[1:2] not in ([], [b"0"]):
+                    return processes
+    return sum(name.isdigit() for name in posix.listdir("/proc"))
+
+
 def wait_for(pid: int) -> int:
     """Reap whatever ends until the command does; gives its wait status."""
     ended, how = posix.waitpid(-1, 0)
@@ -96,6 +106,8 @@ def main(argv: list[str]) -> int:
     own, processes = argv[0], int(argv[1])
     status = int(own) if own.isdigit() else posix.open(own, posix.O_WRONLY | posix.O_APPEND)
     posix.set_inheritable(status, False)
+    if not posix.access(posix.environ[b"TP_OUT"], posix.F_OK):
+        posix.mkdir(posix.environ[b"TP_OUT"])
     if processes < 0:
         adopt()
     failed, report = posix.pipe()
@@ -113,7 +125,7 @@ def main(argv: list[str]) -> int:
     if processes < 0:
         bury(lambda _: None)
     else:
-        left = sum(name.isdigit() for name in posix.listdir("/proc"))
+        left = count_left(processes)
     posix.write(status, b"ended %d %d\n" % (how, left))
     return posix.WEXITSTATUS(how) if posix.WIFEXITED(how) else 128 + posix.WTERMSIG(how)
 

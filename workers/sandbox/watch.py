@@ -51,13 +51,42 @@ class Capture:
         return bytes(self._head) + mark + tail
 
 
+class Frames:
+    """Split a Docker stream into stdout and stderr: frames of an 8-byte header and a payload.
+
+    The header holds the stream (2: stderr) and, big-endian in its last four bytes, the length.
+    """
+
+    def __init__(self, captures: tuple[Capture, Capture]) -> None:
+        self._captures = captures
+        self._header = b""
+        self._left = 0
+        self._stream = captures[0]
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes, cut anywhere."""
+        while chunk:
+            if self._left == 0:
+                missing = 8 - len(self._header)
+                self._header, chunk = self._header + chunk[:missing], chunk[missing:]
+                if len(self._header) < 8:
+                    return
+                self._left = int.from_bytes(self._header[4:], "big")
+                self._stream = self._captures[1 if self._header[0] == 2 else 0]
+                self._header = b""
+                continue
+            payload, chunk = chunk[: self._left], chunk[self._left :]
+            self._stream.feed(payload)
+            self._left -= len(payload)
+
+
 @dataclass
 class Watch:
     """The limits of one execution and what is needed to enforce them.
 
     `feeds` takes what each file descriptor brings; `exit_fd` becomes readable when everything in
     the sandbox is dead (None: when all feeds have ended). `kill` ends everything at once and may
-    be called again; `work` is the directory whose bytes count.
+    be called again; `work` is the directory whose bytes count above those it has now.
     """
 
     limits: Limits
@@ -67,11 +96,15 @@ class Watch:
     usage: Callable[[], Usage]
     kill: Callable[[], None]
     work: Path
-    started: float = field(default_factory=time.monotonic)
     wall_seconds: float = 0.0
     cpu_seconds: float = 0.0
+    _started: float = 0.0
     _disk_due: float = 0.0
     _disk_most: int = 0
+
+    def __post_init__(self) -> None:
+        given = disk_usage(self.work, 1 << 62)
+        self._disk_most = given + self.limits.disk_mib * MIB
 
     def until_over(self) -> KilledBy | None:
         """Block until the sandbox is over; gives the limit for which we killed it.
@@ -79,9 +112,8 @@ class Watch:
         Raises SandboxFailure when it outlives the kill.
         """
         killed: KilledBy | None = None
-        given = disk_usage(self.work, 1 << 62)
-        self._disk_most = given + self.limits.disk_mib * MIB
-        due = self.started + TICK_SECONDS
+        self._started = time.monotonic()
+        due = self._started + TICK_SECONDS
         gone = float("inf")
         with selectors.DefaultSelector() as selector:
             for fd in self.feeds:
@@ -99,7 +131,7 @@ class Watch:
                     self.kill()
                 if now > gone:
                     raise SandboxFailure(f"sandbox survived its kill for {DEATH_SECONDS} s")
-            self.wall_seconds = time.monotonic() - self.started
+            self.wall_seconds = time.monotonic() - self._started
             self._drain(selector)
         return killed or self._last_look()
 
@@ -132,7 +164,7 @@ class Watch:
 
     def _broken_limit(self, now: float) -> KilledBy | None:
         limits = self.limits
-        if now - self.started >= limits.wall_seconds:
+        if now - self._started >= limits.wall_seconds:
             return "wall"
         if sum(c.total for c in self.captures) > FLOOD * limits.output_bytes:
             return "output"
