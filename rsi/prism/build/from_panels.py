@@ -230,7 +230,7 @@ def _origin(solvers: Sequence[Sequence[str]], row: int) -> str:
 
 def _instruction(record: PanelRecord) -> str:
     return (
-        f"{record.instruction.rstrip()}\n\n"
+        f"{record.instruction.strip()}\n\n"
         f"The program is the module `{record.module_file}`; "
         f"what is asked for is its `{record.entry_point}`.\n"
     )
