@@ -7,6 +7,7 @@ import random
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from rsi.prism.tree import Tree
@@ -14,6 +15,8 @@ from rsi.prism.tree import Tree
 MAX_SOURCE_BYTES = 200_000
 MAX_ARGUMENT_CHARS = 400
 MAX_CALL_CHARS = 400
+MAX_CALLS_A_TEXT = 300
+MAX_TRIES_A_CALL = 12
 _NEIGHBOURS = 5
 _TEXTS = (".md", ".txt", ".rst")
 # what hostile source can make the parser raise
@@ -144,9 +147,10 @@ def _in_texts(functions: dict[str, str], texts: Sequence[str]) -> Iterator[Seen]
         return
     start = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(functions)))})\(")
     for text in texts:
-        for match in start.finditer(text[:MAX_SOURCE_BYTES]):
+        for match in islice(start.finditer(text[:MAX_SOURCE_BYTES]), MAX_CALLS_A_TEXT):
             rest = text[match.start() : match.start() + MAX_CALL_CHARS]
-            for end in (i + 1 for i, char in enumerate(rest) if char == ")"):
+            ends = (i + 1 for i, char in enumerate(rest) if char == ")")
+            for end in islice(ends, MAX_TRIES_A_CALL):
                 try:
                     node = ast.parse(rest[:end], mode="eval").body
                 except _PARSE_ERRORS:

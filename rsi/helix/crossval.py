@@ -108,8 +108,8 @@ def outvoted(peers: Peers) -> Peers:
     repairs = []
     for j in kept:
         rejecting = sum((i, j) in against for i in kept)
-        if 2 * rejecting > len(kept) - 1:
-            reason = f"{rejecting} of {len(kept) - 1} other suites reject it"
+        if 2 * rejecting > len(kept):
+            reason = f"{rejecting} of {len(kept)} suites reject it"
             dropped.append(Drop(what=f"repair of agent-{peers.pairs[j].slot + 1}", reason=reason))
         else:
             repairs.append(j)

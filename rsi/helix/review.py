@@ -134,5 +134,7 @@ def answer_in(text: str) -> dict[str, str] | None:
 
 
 def _text(value: Any) -> str:
+    if value is None:
+        return ""
     shown = value if isinstance(value, str) else json.dumps(value)
     return clean(shown).strip()[:FIELD_CHARS]

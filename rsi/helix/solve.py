@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from rsi.budget import Caps
-from rsi.errors import LimitReached, ModelUnavailable
+from rsi.errors import LimitReached
 from rsi.helix.agent import Agent
 from rsi.helix.allowance import Allowance
 from rsi.helix.challenge import challenge
@@ -49,8 +49,9 @@ async def solve(
 ) -> Solution:
     """Write one suite for a task within the caps; what fails ends in a recorded fallback.
 
-    Raises ModelRefused, ModelUnavailable when no agent got an answer, and SandboxFailure: these
-    say nothing about the strategy and must not be scored.
+    Raises ModelRefused, and SandboxFailure when a cell could not be observed: neither says
+    anything about the strategy, so neither may be scored. Models that were out of reach show as
+    the stop reasons of their agents.
     """
     job = Job(task, strategy, workflow, models, sandbox, Allowance(caps), seed)
     reviewer = Reviewer(job)
@@ -58,7 +59,6 @@ async def solve(
     if pairs:
         result = await _settle(job, agents, pairs, reviewer)
     else:
-        _refuse_dead_models(agents)
         result = Result(Suite(tree=Tree(), entry=task.entry), EMPTY)
     trajectories = [*(agent.trajectory() for agent in agents), reviewer.trajectory()]
     symptoms = sum((t.symptoms for t in trajectories), Symptoms())
@@ -112,8 +112,3 @@ def _left_out(peers: Peers, suites: list[int], repairs: list[int]) -> list[Drop]
         for k in before
         if k not in after
     ]
-
-
-def _refuse_dead_models(agents: tuple[Agent, ...]) -> None:
-    if all(agent.stop_reason == "model_failure" for agent in agents):
-        raise ModelUnavailable(agents[0].stopped_by)
