@@ -220,7 +220,8 @@ def _reasons(stages: Sequence[Stage]) -> str:
 
 
 def _line(error: ValidationError, model: type[Arguments], given: set[str]) -> str:
-    item = error.errors()[0]
+    # an unknown key first: it is most likely a misspelling of the one that is missing
+    item = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")
     key = ".".join(map(str, item["loc"]))
     if item["type"] == "extra_forbidden":
         allowed = ", ".join(name for name in model.model_fields if name not in given)

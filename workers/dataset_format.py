@@ -143,7 +143,8 @@ def parse(model: type[F], where: str, text: str) -> F:
 
 
 def _first(error: ValidationError, model: type[Format]) -> str:
-    item = error.errors()[0]
+    # an unknown key first: it is most likely a misspelling of the one that is missing
+    item = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")
     where = ".".join(map(str, item["loc"])) or "value"
     if item["type"] == "extra_forbidden":
         known = ", ".join(model.model_fields) if len(item["loc"]) == 1 else ""

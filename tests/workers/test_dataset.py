@@ -363,6 +363,11 @@ def test_a_bad_value_is_one_line_with_file_and_key(
     assert fault(folder).startswith(line)
 
 
+def test_a_misspelled_key_is_named_before_the_missing_one(folder: Path) -> None:
+    edit(folder / "dataset.json", lambda d: d.update(nane=d.pop("name")))
+    assert fault(folder).startswith("SET/dataset.json: nane: unknown key; known are name, ")
+
+
 @pytest.mark.parametrize(
     "file",
     [
