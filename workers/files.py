@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 from pathlib import Path
+from typing import Any
 
 from rsi.errors import UserError
 
@@ -53,3 +55,8 @@ def cannot_write(path: Path, error: OSError) -> UserError:
     return UserError(
         f"{path}: cannot write: {reason}; make room, then start the same command again to resume"
     )
+
+
+def as_json(value: Any) -> str:
+    """Spell JSON for people: indented, ending in a newline."""
+    return json.dumps(value, indent=2, allow_nan=False) + "\n"

@@ -142,12 +142,17 @@ class Journal:
     def since(self, seq: int, wait_s: float = 0.0) -> tuple[Event, ...]:
         """Events from position `seq` on, after waiting at most `wait_s` for the first of them."""
         with self._changed:
-            self._changed.wait_for(lambda: len(self._events) > seq, timeout=wait_s)
+            self._changed.wait_for(lambda: len(self._events) > seq or self.closed, timeout=wait_s)
             return tuple(self._events[seq:])
+
+    @property
+    def closed(self) -> bool:
+        return self._file < 0
 
     def close(self) -> None:
         """Close the file; a later append raises UserError."""
         with self._changed:
+            self._changed.notify_all()
             if self._trouble is None:
                 self._trouble = UserError(f"{self.path}: the journal is closed")
             if self._file >= 0:

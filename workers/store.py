@@ -25,6 +25,7 @@ from filelock import FileLock, Timeout
 from rsi.errors import RunConflict
 from rsi.strategy import Strategy
 from rsi.trajectory import Trajectory
+from workers.files import as_json as as_json
 from workers.files import cannot_write, drop_leftovers, write_atomic
 from workers.journal import Event, Journal
 from workers.projections import lineage_of, outcomes_of
@@ -145,11 +146,6 @@ def load_trajectories(folder: Path, rollout_id: str) -> tuple[Trajectory, ...]:
     return tuple(
         Trajectory.model_validate(item) for item in json.loads(gzip.decompress(path.read_bytes()))
     )
-
-
-def as_json(value: Any) -> str:
-    """Spell JSON for people: indented, ending in a newline."""
-    return json.dumps(value, indent=2, allow_nan=False) + "\n"
 
 
 def differences(old: Any, new: Any, path: str = "") -> Iterator[str]:
