@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from rsi.budget import Budget, Caps
@@ -16,6 +20,7 @@ from tests.builders import task
 from tests.workers.rollouts import play_by_name, request, rollout
 from workers.budgeting import meter_of
 from workers.evaluator import JournaledEvaluator, Terms
+from workers.journal import read_events
 from workers.pool import Attempt, RayPool
 from workers.store import RunStore
 
@@ -154,3 +159,51 @@ def test_a_cluster_that_does_not_answer_is_one_line_at_once(marks: Path) -> None
 def test_a_pool_needs_slots_and_a_window(marks: Path, slots: int, in_flight: int) -> None:
     with pytest.raises(SettingsError, match="must be >= 1"):
         RayPool(play_by_name, marks, slots=slots, in_flight=in_flight)
+
+
+INTERRUPTED = """
+import sys
+from pathlib import Path
+from rsi.budget import Budget, Caps
+from tests.workers.rollouts import play_by_name, request
+from workers.budgeting import meter_of
+from workers.evaluator import JournaledEvaluator, Terms
+from workers.pool import RayPool
+from workers.store import RunStore
+
+folder = Path(sys.argv[1])
+with (
+    RayPool(play_by_name, folder, slots=1, in_flight=2) as pool,
+    RunStore.create_or_resume(folder, "run", {}) as store,
+):
+    terms = Terms(caps=Caps(), isolation="process")
+    evaluator = JournaledEvaluator(store, pool, meter_of(Budget(rollouts=9)), terms, {})
+    evaluator.evaluate([request(n, "slow") for n in range(3)])
+"""
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_a_run_within_seconds_and_leaves_no_process(tmp_path: Path) -> None:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("RAY_")}
+    run = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED, str(tmp_path)],
+        stderr=subprocess.PIPE,
+        env=environment,
+        start_new_session=True,
+    )
+    with run:
+        give_up = time.monotonic() + 120
+        while not (tmp_path / "t0").exists() and run.poll() is None:
+            assert time.monotonic() < give_up
+            time.sleep(0.1)
+        worker = int((tmp_path / "t0").read_text())
+        others = psutil.Process(run.pid).children(recursive=True)
+        run.send_signal(signal.SIGINT)
+        start = time.monotonic()
+        _, errors = run.communicate(timeout=60)
+        assert time.monotonic() - start < 30
+    assert b"KeyboardInterrupt" in errors
+    assert worker in {process.pid for process in others}
+    _, alive = psutil.wait_procs(others, timeout=20)
+    assert alive == []
+    assert [e.kind for e in read_events(tmp_path / "run/events.jsonl")] == ["dispatched"] * 2
