@@ -14,8 +14,8 @@ from pydantic import AfterValidator, Field, StrictInt, StrictStr
 
 from rsi.digest import digest_of
 from rsi.errors import StrategyError
-from rsi.strategy import MAX_LESSON_CHARS, Strategy, parse_strategy, to_snake
-from rsi.wire import Record
+from rsi.strategy import MAX_LESSON_CHARS, Strategy, parse_strategy
+from rsi.wire import Record, to_snake
 
 FIELDS = tuple(Strategy.model_fields)
 

@@ -17,7 +17,8 @@ from evolution.evidence import Evidence, fence
 from rsi.digest import sha256_hex
 from rsi.errors import ModelUnavailable, StrategyError
 from rsi.ports import LanguageModel, Message, ModelReply, ModelRequest
-from rsi.strategy import BOUNDS, MAX_LESSON_CHARS, MAX_LESSONS, TEXT_BOUNDS, explain
+from rsi.strategy import BOUNDS, MAX_LESSON_CHARS, MAX_LESSONS, TEXT_BOUNDS
+from rsi.wire import explain
 
 log = logging.getLogger(__name__)
 
@@ -117,7 +118,7 @@ def parse_proposal(reply: ModelReply) -> Proposal:
         value: Any = json.loads(text[start : end + 1] if 0 <= start < end else text)
         return Proposal.model_validate(value)
     except ValidationError as error:
-        raise StrategyError(f"proposal: {explain(error)}"[:1_000]) from None
+        raise StrategyError(f"proposal: {explain(error, Proposal)}"[:1_000]) from None
     except (ValueError, RecursionError) as error:
         raise StrategyError(f"the reply is not one JSON object: {error}"[:300]) from None
 

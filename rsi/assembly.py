@@ -58,7 +58,7 @@ class Stage:
     tasks: Mapping[str, Task]
 
 
-def prepare(settings: PlaySettings, command: str) -> Scene:
+def prepare(settings: PlaySettings) -> Scene:
     """Open the tasks, choose the sandbox, ask each model endpoint once; nothing is written.
 
     Raises a UserError for what cannot work: no tasks, no isolation, a wrong key or model.
@@ -80,7 +80,7 @@ def prepare(settings: PlaySettings, command: str) -> Scene:
     sizes = ", ".join(f"{n} {len(benchmark.split(n))}" for n in ("train", "selection", "test"))
     notes = [f"tasks: {benchmark.name} ({sizes})", f"sandbox: {why}"]
     notes += [f"left out: {line}" for line in benchmark.broken]
-    return Scene(benchmark, spec, (f"{command}", *notes))
+    return Scene(benchmark, spec, tuple(notes))
 
 
 @contextmanager

@@ -11,11 +11,12 @@ from rsi.assembly import need_tasks, open_stage, prepare
 from rsi.budget import Budget
 from rsi.cli import run_command
 from rsi.closing import print_scores
+from rsi.compose import arguments, help_text, load, wants_help
 from rsi.errors import FrozenError
 from rsi.frozen import differences, read_frozen, strategy_of
 from rsi.prompts import prompt_digests
 from rsi.scoring import figures, requests_for
-from rsi.settings import EvaluateSettings, arguments, help_text, load, wants_help
+from rsi.settings import EvaluateSettings
 
 
 def main() -> int:
@@ -29,9 +30,9 @@ def main() -> int:
 
 def evaluate(settings: EvaluateSettings, console: Console) -> int:
     """Play the frozen strategy on a split, judge on full panels, print scores with intervals."""
-    document = read_frozen(settings.strategy)
+    document = read_frozen(settings.frozen)
     check_fit(document, settings)
-    scene = prepare(settings, "evaluate")
+    scene = prepare(settings)
     need_tasks(scene.benchmark, settings.split)
     tasks = scene.benchmark.split(settings.split)
     tasks = tasks[: settings.tasks] if settings.tasks else tasks
@@ -73,7 +74,7 @@ def check_fit(document: Mapping[str, Any], settings: EvaluateSettings) -> None:
     names = differences(dict(document), settings.caps, prompt_digests())
     if names and not settings.allow_changes:
         raise FrozenError(
-            f"{settings.strategy}: frozen under other {', '.join(names)}; "
+            f"{settings.frozen}: frozen under other {', '.join(names)}; "
             "use the installed version it was frozen with, or say allow_changes=true"
         )
 

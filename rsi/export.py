@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rsi.cli import run_command
+from rsi.compose import arguments, help_text, load, wants_help
 from rsi.errors import FrozenError, SettingsError
 from rsi.frozen import read_frozen
-from rsi.settings import ExportSettings, arguments, help_text, load, wants_help
+from rsi.settings import ExportSettings
 from workers.files import write_atomic
 from workers.store import as_json
 

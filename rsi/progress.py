@@ -123,12 +123,14 @@ class Progress:
                 self._seen += 1
                 line = self._view.observe(event)
                 if line:
-                    self._console.print(line, highlight=False, markup=False)
+                    self._console.print(line, highlight=False, markup=False, soft_wrap=True)
             if self._console.is_terminal:
                 self._live.update(self._panel())
             elif time.monotonic() - beat >= HEARTBEAT_S:
                 beat = time.monotonic()
-                self._console.print(self._view.line(), highlight=False, markup=False)
+                self._console.print(
+                    self._view.line(), highlight=False, markup=False, soft_wrap=True
+                )
 
     def _panel(self) -> Table:
         view, left = self._view, self._view.left_s

@@ -13,8 +13,9 @@ from rich.tree import Tree
 from rsi.assembly import tracking_uri
 from rsi.cli import run_command
 from rsi.closing import gain_line, print_scores
+from rsi.compose import arguments, help_text, load, wants_help
 from rsi.errors import SettingsError
-from rsi.settings import ReportSettings, arguments, help_text, load, wants_help
+from rsi.settings import ReportSettings
 from workers.files import write_atomic
 from workers.journal import Event, read_events
 from workers.store import as_json, write_projections

@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError
 
 from rsi.digest import digest_of
 from rsi.errors import StrategyError
-from rsi.wire import Record
+from rsi.wire import Record, explain
 
 # field -> (lower, upper): inclusive bounds of the numeric fields
 BOUNDS: dict[str, tuple[int, int]] = {
@@ -79,25 +79,4 @@ def parse_strategy(values: Mapping[str, Any], where: str) -> Strategy:
     try:
         return Strategy.model_validate(values)
     except ValidationError as error:
-        raise StrategyError(f"{where}: {explain(error)}") from None
-
-
-def explain(error: ValidationError) -> str:
-    """Put a validation error on one line: each field, what is wrong, and its allowed range."""
-    parts = []
-    for item in error.errors():
-        path = ".".join(map(str, item["loc"])) or "value"
-        if item["type"] == "extra_forbidden":
-            parts.append(f"{path}: unknown key")
-            continue
-        name = to_snake(str(item["loc"][-1])) if item["loc"] else ""
-        allowed = f" (allowed {BOUNDS[name][0]} to {BOUNDS[name][1]})" if name in BOUNDS else ""
-        shown = repr(item.get("input"))
-        shown = f", got {shown}" if len(shown) <= 60 else ""
-        parts.append(f"{path}: {item['msg']}{shown}{allowed}")
-    return "; ".join(parts)
-
-
-def to_snake(name: str) -> str:
-    """Spell a camelCase field name as the Python attribute."""
-    return "".join(f"_{c.lower()}" if c.isupper() else c for c in name)
+        raise StrategyError(f"{where}: {explain(error, Strategy)}") from None

@@ -18,20 +18,14 @@ from evolution.search import World
 from rsi.assembly import Scene, Stage, need_tasks, open_stage, prepare, tracking_uri
 from rsi.cli import run_command
 from rsi.closing import print_closing
+from rsi.compose import arguments, help_text, load, require_budget, wants_help
 from rsi.errors import LimitReached, SettingsError
 from rsi.frozen import freeze
 from rsi.prism.task import SPLITS
 from rsi.prompts import prompt_digests
 from rsi.records import Rollout
 from rsi.scoring import difference, figures, requests_for
-from rsi.settings import (
-    TrainSettings,
-    arguments,
-    help_text,
-    load,
-    require_budget,
-    wants_help,
-)
+from rsi.settings import TrainSettings
 from rsi.strategy import Strategy
 from workers.llm import LiteLLMModel
 
@@ -50,11 +44,11 @@ def main() -> int:
 
 def train(settings: TrainSettings, argv: Sequence[str], console: Console) -> int:
     """Search, freeze and test within the budget; resumable by the same command and run id."""
-    scene = prepare(settings, "train")
+    scene = prepare(settings)
     need_tasks(scene.benchmark, "train", "selection", "test")
     planned = check_plan(settings, scene)
     for note in scene.notes:
-        console.print(note, highlight=False, markup=False)
+        console.print(note, highlight=False, markup=False, soft_wrap=True)
     inputs = inputs_of(settings, scene)
     with open_stage(settings, scene, inputs, settings.budget, planned, console) as stage:
         try:

@@ -9,9 +9,7 @@ from pydantic import Field
 from rsi.budget import Spend
 from rsi.wire import Record
 
-StopReason = Literal[
-    "submitted", "steps", "cap", "no_tool_call", "model_failure", "infrastructure"
-]
+StopReason = Literal["submitted", "steps", "cap", "no_tool_call", "model_failure", "infrastructure"]
 
 
 class Step(Record):

@@ -46,8 +46,8 @@ OWNERS = {
     "docker": ("workers.sandbox.docker",),
     "litellm": ("workers.llm", "workers.builtin_coder"),
     "mlflow": ("workers.tracker",),
-    "hydra": ("rsi.settings",),
-    "omegaconf": ("rsi.settings",),
+    "hydra": ("rsi.compose",),
+    "omegaconf": ("rsi.compose",),
     "subprocess": ("workers",),
 }
 HIDDEN = {
@@ -148,7 +148,11 @@ def copy(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("where", "line", "complaint"),
     [
-        ("rsi/digest.py", "from rsi.prism.judge import judge", "rsi.digest imports rsi.prism.judge"),
+        (
+            "rsi/digest.py",
+            "from rsi.prism.judge import judge",
+            "rsi.digest imports rsi.prism.judge",
+        ),
         ("evolution/ports.py", "import workers.play", "evolution.ports imports workers.play"),
         ("rsi/prism/judge.py", "import ray", "rsi.prism.judge imports ray, which belongs"),
         ("workers/play.py", "import mlflow.tracking", "workers.play imports mlflow.tracking"),
@@ -179,5 +183,7 @@ def test_a_violation_through_a_third_module_is_found(copy):
         (copy / "rsi/records.py").read_text() + "\nfrom rsi.prism.panel import Panel\n"
     )
     found = violations(copy)
-    assert any("evolution.ports reaches hidden rsi.prism.panel through rsi.records" in v for v in found)
+    assert any(
+        "evolution.ports reaches hidden rsi.prism.panel through rsi.records" in v for v in found
+    )
     assert any("rsi.helix" in v and "through rsi.records" in v for v in found)

@@ -15,7 +15,8 @@ from rsi.budget import Caps, Meter, Spend
 from rsi.digest import canonical_json, digest_of, seed_of
 from rsi.prism.tree import File, Tree, check_path
 from rsi.records import RolloutRequest
-from rsi.strategy import BOUNDS, MAX_LESSONS, Strategy, parse_strategy, to_snake
+from rsi.strategy import BOUNDS, MAX_LESSONS, Strategy, parse_strategy
+from rsi.wire import to_snake
 
 
 def test_a_strategy_is_spelled_in_camel_case_and_read_back():
