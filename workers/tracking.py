@@ -182,6 +182,7 @@ class Projection:
         sheet = self.sheets.get(str(event.data.get("candidateId")))
         if sheet is None:
             return
+        self._events.append(event)
         step = int(event.data.get("generation", 0))
         sheet.note(event, step, {name: event.data.get(name) for name in _COMPARED})
         owner = next((s for s, c in self._owner.items() if c == sheet.key), "")
@@ -212,6 +213,7 @@ class Projection:
         self.sheets[TRAINING].note(event, int(event.data.get("number", 0)), values)
 
     def _on_selection(self, event: Event) -> None:
+        self._events.append(event)
         self.sheets[TRAINING].artifacts["selection.json"] = as_json(event.data)
         for standing in event.data.get("finalists", ()):
             sheet = self.sheets.get(str(standing.get("candidateId")))

@@ -192,19 +192,26 @@ def test_strategies_and_json_files_are_named_and_readable(tmp_path: Path) -> Non
 
 def test_projections_are_the_same_however_often_they_are_rebuilt(tmp_path: Path) -> None:
     with RunStore.create_or_resume(tmp_path, "run", INPUTS) as store:
-        store.append("candidate", "c0", {"parents": [], "strategyId": "s0"})
-        store.append("candidate", "c1", {"parents": ["c0"], "strategyId": "s1"})
+        store.append("candidate", "c0", {"parentIds": [], "strategyId": "s0"})
+        store.append("candidate", "c1", {"parentIds": ["c0"], "strategyId": "s1"})
         store.append("rollout", "r0", {"strategyId": "s0", "taskId": "t"})
-        store.append("decision", "c1", {"promoted": True, "reason": "better"})
+        store.append("comparison", "g1/c1", {"candidateId": "c1", "rar": 0.5, "taskIds": ["t"]})
+        store.append("decision", "g1/c1", {"candidateId": "c1", "promoted": True, "paired": {}})
+        store.append("decision", "g1/c9", {"candidateId": "c9", "promoted": True})
         store.append("winner", "w", {"candidateId": "c1"})
         store.write_projections()
         first = listing(tmp_path)
         store.write_projections()
     assert listing(tmp_path) == first
     lineage = json.loads((tmp_path / "run/lineage.json").read_text())
-    assert lineage["candidates"]["c1"]["parents"] == ["c0"]
     assert list(lineage["candidates"]) == ["c0", "c1"]
-    assert lineage["decisions"] == [{"key": "c1", "promoted": True, "reason": "better"}]
+    assert lineage["candidates"]["c1"] == {
+        "candidateId": "c1",
+        "parentIds": ["c0"],
+        "strategyId": "s1",
+        "comparisons": [{"rar": 0.5}],
+        "decisions": [{"promoted": True}],
+    }
     assert lineage["winner"] == {"candidateId": "c1"}
     rows = json.loads((tmp_path / "run/outcomes/s0.json").read_text())
     assert rows == [{"strategyId": "s0", "taskId": "t"}]
@@ -233,7 +240,16 @@ def test_a_file_reaches_the_disk_before_it_takes_its_name(
 ) -> None:
     steps: list[str] = []
     fsync, replace = os.fsync, os.replace
-    monkeypatch.setattr("os.fsync", lambda handle: (steps.append("sync"), fsync(handle))[1])
-    monkeypatch.setattr("os.replace", lambda a, b: (steps.append("rename"), replace(a, b))[1])
+
+    def told_fsync(handle: int) -> None:
+        steps.append("sync")
+        fsync(handle)
+
+    def told_replace(source: Path, target: Path) -> None:
+        steps.append("rename")
+        replace(source, target)
+
+    monkeypatch.setattr("os.fsync", told_fsync)
+    monkeypatch.setattr("os.replace", told_replace)
     write_atomic(tmp_path / "x", "y")
     assert steps == ["sync", "rename", "sync"]
