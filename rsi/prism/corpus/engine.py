@@ -104,6 +104,7 @@ def _label(sibling: Sibling, panel: tuple[Chosen, tuple[Candidate, ...]]) -> dic
         initial=chosen.initial.failed,
         invalid=tuple(c.failed for c in chosen.invalid),
         deciding=tuple(c.failed for c in wrong if c.origin.base == "algorithm"),
+        errors=frozenset(i for i, result in enumerate(sibling.want) if result.error),
     )
     placement = rng.choices(list(PLACEMENTS), list(PLACEMENTS.values()))[0]
     shown = ExampleChooser(sibling.lines()[1], exposure, rng).choose(placement)

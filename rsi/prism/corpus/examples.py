@@ -11,6 +11,8 @@ from rsi.prism.corpus.running import Arguments, Result
 STYLES = ("doctest", "assert", "table", "arrow", "doctest-words")
 PART = 14
 LONGEST = 420
+FEWEST, MOST = 20, 60
+SMALLEST, LARGEST = 1_200, 6_800
 _FENCE = {"doctest": "pycon", "doctest-words": "pycon", "assert": "python"}
 
 
@@ -70,13 +72,15 @@ def document(style: str, name: str, lines: Sequence[str]) -> str:
 class Exposure:
     """What decides which calls are shown: positions on which b or some invalid program fails.
 
-    `deciding` holds, for each misread facet value, the positions where it shows.
+    `deciding` holds, for each misread facet value, the positions where it shows; `errors` are
+    the positions where the reference raises.
     """
 
     checked: int
     initial: frozenset[int]
     invalid: tuple[frozenset[int], ...]
     deciding: tuple[frozenset[int], ...]
+    errors: frozenset[int]
 
 
 class ExampleChooser:
@@ -92,27 +96,21 @@ class ExampleChooser:
         or anywhere (`open`)."""
         allowed = self._allowed()
         telling = [i for i in allowed if i in self.exposure.initial]
-        silent = [i for i in allowed if i not in self.exposure.initial]
-        if placement != "none" and not telling:
-            spare = sorted(self.exposure.initial, key=lambda i: len(self.lines[i]))
-            telling = spare[:2]
+        if not telling:
+            telling = sorted(self.exposure.initial, key=lambda i: len(self.lines[i]))[:2]
+        telling = [] if placement == "none" else telling
         self.rng.shuffle(telling)
-        self.rng.shuffle(silent)
-        count = self.rng.choice((2, 3))
-        if placement == "none" or len(silent) < 12:
-            telling = telling if placement != "none" else []
-            mixed = [*telling, *silent]
-            self.rng.shuffle(mixed)
-            return Shown(tuple(mixed[:count]), self._fitting(mixed[count:]))
+        silent = self._fewer_errors([i for i in allowed if i not in self.exposure.initial])
+        opening = silent[: self.rng.choice((2, 3))]
+        rest = silent[len(opening) :]
+        self.rng.shuffle(rest)
         if placement == "middle":
-            body = self._fitting(silent[count:], room=len(telling[:4]))
-            return Shown(tuple(silent[:count]), self._with_middle(body, telling[:4]))
-        first = telling[:1] if self.rng.random() < 0.5 and len(telling) > 1 else []
-        opening = [*first, *silent[: count - len(first)]]
-        mixed = [i for i in [*telling, *silent] if i not in opening]
-        kept = telling[len(first) :][: max(2, len(mixed) // 4)]
-        body = self._fitting([i for i in mixed if i in silent], room=len(kept))
-        place = list(body) + kept
+            shown = self._brief(telling, 4)
+            return Shown(tuple(opening), self._with_middle(self._fitting(rest, shown), shown))
+        shown = self._brief(telling, max(4, len(silent) // 3))
+        if len(shown) > 1 and self.rng.random() < 0.5:
+            opening[0] = shown.pop()
+        place = [*self._fitting([i for i in rest if i not in opening], shown), *shown]
         self.rng.shuffle(place)
         return Shown(tuple(opening), tuple(place))
 
@@ -126,29 +124,45 @@ class ExampleChooser:
         quiet = sorted(self.exposure.invalid, key=len)[:hide]
         for failed in quiet:
             rest = [i for i in pool if i not in failed]
-            if len([i for i in rest if i not in self.exposure.initial]) >= 26:
+            if len([i for i in rest if i not in self.exposure.initial]) >= FEWEST + 6:
                 pool = rest
         return pool
 
-    def _fitting(self, positions: Sequence[int], room: int = 0) -> tuple[int, ...]:
-        """Cut to a seeded size between 1,200 and 6,700 characters, 20 to 60 examples."""
-        target = self.rng.randint(1_200, 6_700)
+    def _fewer_errors(self, silent: Sequence[int]) -> list[int]:
+        """Shuffle, values first; errors are at most a third where values suffice."""
+        values = [i for i in silent if i not in self.exposure.errors]
+        errors = [i for i in silent if i in self.exposure.errors]
+        self.rng.shuffle(values)
+        self.rng.shuffle(errors)
+        return values + errors[: max(len(values) // 2, FEWEST + 6 - len(values))]
+
+    def _brief(self, telling: Sequence[int], most: int) -> list[int]:
         kept: list[int] = []
-        size = 40
+        for i in telling[:most]:
+            if not kept or sum(len(self.lines[k]) for k in [*kept, i]) <= LARGEST // 4:
+                kept.append(i)
+        return kept
+
+    def _fitting(self, positions: Sequence[int], beside: Sequence[int]) -> tuple[int, ...]:
+        """Cut to a seeded size; with those `beside`, 20 to 60 examples where the size allows."""
+        target = self.rng.randint(SMALLEST, LARGEST)
+        kept: list[int] = []
+        size = 200 + sum(len(self.lines[i]) + 2 for i in beside)
         for i in positions:
             line = len(self.lines[i]) + 2
-            full = len(kept) + room >= 60 or (size >= target and len(kept) + room >= 20)
-            if full or size + line > 6_700:
+            count = len(kept) + len(beside)
+            if count >= MOST or (size >= target and count >= FEWEST):
                 break
-            kept.append(i)
-            size += line
+            if size + line <= LARGEST:
+                kept.append(i)
+                size += line
         return tuple(kept)
 
     def _with_middle(self, body: Sequence[int], telling: Sequence[int]) -> tuple[int, ...]:
         """Put the telling examples about half-way, measured in characters."""
         total = sum(len(self.lines[i]) for i in body)
         size, cut = 0, 0
-        while cut < len(body) and size < total / 2:
+        while cut < len(body) and size + len(self.lines[body[cut]]) / 2 < total / 2:
             size += len(self.lines[body[cut]])
             cut += 1
         return (*body[:cut], *telling, *body[cut:])

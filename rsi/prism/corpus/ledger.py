@@ -5,17 +5,14 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from rsi.prism.corpus.family import Facets, Family, altered, template
+from rsi.prism.corpus.family import Facets, Family, altered
+from rsi.prism.corpus.ledger_programs import CLASSES, DIRECT, FOLD, PER_MOVE, TABLE, entry_point
 
 _SHORT = {
     "error": "Taking out more than there is raises `ValueError`.",
     "clamp": "Taking out more than there is leaves 0.",
     "skip": "A movement that takes out more than there is is left out altogether.",
 }
-
-
-def _name(facets: Facets) -> str:
-    return "book" if facets["result"] == "dict" else "stock_list"
 
 
 def _instruction(facets: Facets) -> str:
@@ -42,7 +39,8 @@ def _instruction(facets: Facets) -> str:
         else "a list of `[item, amount]` lists in alphabetical order of the items"
     )
     return (
-        f"Write `{_name(facets)}(stock, moves)`. `stock` is a dict from item to amount; `moves` is "
+        f"Write `{entry_point(facets)}(stock, moves)`. `stock` is a dict from item to "
+        f"amount; `moves` is "
         f'a list of `[kind, item, amount]` lists, booked in order: `"in"` adds the amount, '
         f'`"out"` takes it out, `"set"` makes it the amount in stock. `"in"` and `"set"` may name '
         f"new items. The result is the new stock: {result}.\n\n"
@@ -51,233 +49,6 @@ def _instruction(facets: Facets) -> str:
         f"- {zero}, those that had 0 from the start included."
     )
 
-
-def _holes(facets: Facets) -> dict[str, str]:
-    drop = facets["zero"] == "drop"
-    rows = facets["result"] == "rows"
-    kept = " if amount != 0" if drop else ""
-    return {
-        "name": _name(facets),
-        "negative": 'raise ValueError("negative amount")'
-        if facets["negative"] == "error"
-        else "continue",
-        "negative_fault": "ValueError" if facets["negative"] == "error" else "None",
-        "unknown": str(facets["unknown"] == "error"),
-        "short": {
-            "error": 'raise ValueError("not enough in stock")',
-            "clamp": "amount = have",
-            "skip": "continue",
-        }[facets["short"]],
-        "short_value": {
-            "error": '_fail(ValueError("short"))',
-            "clamp": "0",
-            "skip": "have",
-        }[facets["short"]],
-        "skips": str(facets["short"] == "skip"),
-        "clamps": str(facets["short"] == "clamp"),
-        "quiet": str(facets["negative"] == "skip"),
-        "lenient": str(facets["unknown"] == "zero"),
-        "result": f"[[item, amount] for item, amount in sorted(stock.items()){kept}]"
-        if rows
-        else f"{{item: amount for item, amount in stock.items(){kept}}}",
-        "kept": "amount" if drop else "True",
-        "finish": "sorted(map(list, pairs))" if rows else "dict(pairs)",
-    }
-
-
-_DIRECT = template(
-    """
-def <<name>>(stock, moves):
-    stock = dict(stock)
-    for kind, item, amount in moves:
-        if kind not in ("in", "out", "set"):
-            raise ValueError(f"unknown kind {kind!r}")
-        if amount < 0:
-            <<negative>>
-        if kind == "in":
-            stock[item] = stock.get(item, 0) + amount
-        elif kind == "set":
-            stock[item] = amount
-        else:
-            if item not in stock and <<unknown>>:
-                raise KeyError(item)
-            have = stock.get(item, 0)
-            if amount > have:
-                <<short>>
-            stock[item] = have - amount
-    return <<result>>
-""",
-    _holes,
-)
-
-_TABLE = template(
-    """
-def _fail(error):
-    raise error
-
-
-def _take(have, amount):
-    return have - amount if have >= amount else <<short_value>>
-
-
-KINDS = {
-    "in": lambda have, amount: (have or 0) + amount,
-    "out": lambda have, amount: _take(have or 0, amount),
-    "set": lambda have, amount: amount,
-}
-
-
-def <<name>>(stock, moves):
-    stock = {**stock}
-    for move in moves:
-        if move[0] not in KINDS:
-            _fail(ValueError(move[0]))
-        if min(move[2], 0):
-            <<negative>>
-        kind, item, amount = move
-        known = item in stock
-        if kind == "out" and not known and <<unknown>>:
-            _fail(KeyError(item))
-        if <<skips>> and kind == "out" and stock.get(item, 0) < amount:
-            continue
-        stock[item] = KINDS[kind](stock.get(item), amount)
-    return <<result>>
-""",
-    _holes,
-)
-
-_CLASSES = template(
-    """
-class Shelf:
-    def __init__(self, stock):
-        self.amounts = {}
-        self.amounts.update(stock)
-
-    def do_in(self, item, amount):
-        self.amounts.setdefault(item, 0)
-        self.amounts[item] += amount
-
-    def do_set(self, item, amount):
-        self.amounts[item] = amount
-
-    def do_out(self, item, amount):
-        try:
-            left = self.amounts[item] - amount
-        except KeyError:
-            if <<unknown>>:
-                raise
-            left = -amount
-        if left < 0 and <<skips>>:
-            return
-        if left < 0 and not <<clamps>>:
-            raise ValueError(f"only {left + amount} of {item}")
-        self.amounts[item] = max(left, 0)
-
-    def apply(self, kind, item, amount):
-        action = {"in": self.do_in, "out": self.do_out, "set": self.do_set}.get(kind)
-        if action is None:
-            raise ValueError(kind)
-        if amount >= 0:
-            action(item, amount)
-        elif not <<quiet>>:
-            raise ValueError(amount)
-
-    def pairs(self):
-        for item, amount in self.amounts.items():
-            if <<kept>>:
-                yield item, amount
-
-
-def <<name>>(stock, moves):
-    shelf = Shelf(stock)
-    for move in moves:
-        shelf.apply(*move)
-    pairs = shelf.pairs()
-    return <<finish>>
-""",
-    _holes,
-)
-
-_FOLD = template(
-    """
-from functools import reduce
-from types import MappingProxyType
-
-
-def _after(stock, move):
-    match move:
-        case ["in" | "out" | "set", _, amount] if amount < 0:
-            fault = <<negative_fault>>
-            if fault is not None:
-                raise fault(amount)
-            return stock
-        case ["in", item, amount]:
-            change = {item: amount + stock.get(item, 0)}
-        case ["set", item, amount]:
-            change = {item: amount}
-        case ["out", item, amount] if stock.get(item, 0) >= amount:
-            change = {item: (stock.get(item, 0) if <<lenient>> else stock[item]) - amount}
-        case ["out", item, _]:
-            if not (<<lenient>> or item in stock):
-                raise KeyError(item)
-            if <<skips>>:
-                return stock
-            if not <<clamps>>:
-                raise ValueError(item)
-            change = {item: 0}
-        case _:
-            raise ValueError(move)
-    return MappingProxyType({**stock, **change})
-
-
-def <<name>>(stock, moves):
-    stock = reduce(_after, moves, stock)
-    return <<result>>
-""",
-    _holes,
-)
-
-_PER_MOVE = template(
-    """
-def _check(kind, amount):
-    if kind == "in" or kind == "out" or kind == "set":
-        return amount >= 0
-    raise ValueError("kind")
-
-
-def <<name>>(stock, moves):
-    items = list(stock)
-    amounts = [stock[item] for item in items]
-    number = 0
-    while number < len(moves):
-        kind, item, amount = moves[number]
-        number += 1
-        if not _check(kind, amount):
-            <<negative>>
-        at = items.index(item) if item in items else -1
-        if at < 0:
-            if kind == "out":
-                if <<unknown>>:
-                    raise KeyError(f"no {item}")
-                have = 0
-                if amount > have:
-                    <<short>>
-            items.append(item)
-            amounts.append(0)
-        have = amounts[at]
-        if kind == "out":
-            if have < amount:
-                <<short>>
-            amounts[at] -= amount
-        elif kind == "in":
-            amounts[at] += amount
-        else:
-            amounts[at] = amount
-    stock = dict(zip(items, amounts))
-    return <<result>>
-""",
-    _holes,
-)
 
 _ITEMS = ("bolt", "cord", "lamp", "nail", "saw")
 
@@ -326,7 +97,7 @@ def _inputs(rng: random.Random) -> list[tuple[Any, ...]]:
 FAMILY = Family(
     name="ledger",
     split="train",
-    entry_point=_name,
+    entry_point=entry_point,
     facets={
         "short": ("error", "clamp", "skip"),
         "unknown": ("error", "zero"),
@@ -335,26 +106,26 @@ FAMILY = Family(
         "result": ("dict", "rows"),
     },
     instruction=_instruction,
-    algorithms=(_DIRECT, _TABLE, _CLASSES, _FOLD, _PER_MOVE),
+    algorithms=(DIRECT, TABLE, CLASSES, FOLD, PER_MOVE),
     slips=(
-        altered(_DIRECT, "    stock = dict(stock)\n", ""),
-        altered(_DIRECT, "if amount > have:", "if amount >= have:"),
-        altered(_TABLE, "(have or 0) + amount", "(have or amount) + amount"),
-        altered(_TABLE, "have - amount if have >= amount", "have - amount if have"),
+        altered(DIRECT, "    stock = dict(stock)\n", ""),
+        altered(DIRECT, "if amount > have:", "if amount >= have:"),
+        altered(TABLE, "(have or 0) + amount", "(have or amount) + amount"),
+        altered(TABLE, "have - amount if have >= amount", "have - amount if have"),
         altered(
-            _CLASSES,
+            CLASSES,
             "self.amounts.setdefault(item, 0)",
             "self.amounts[item] = self.amounts.get(item) or 1",
         ),
-        altered(_CLASSES, "self.amounts.update(stock)", "self.amounts = stock"),
+        altered(CLASSES, "self.amounts.update(stock)", "self.amounts = stock"),
         altered(
-            _FOLD, 'case ["set", item, amount]:', 'case ["set", item, amount] if item in stock:'
+            FOLD, 'case ["set", item, amount]:', 'case ["set", item, amount] if item in stock:'
         ),
         altered(
-            _PER_MOVE, "while number < len(moves):", "while number < len(moves) - (len(moves) > 2):"
+            PER_MOVE, "while number < len(moves):", "while number < len(moves) - (len(moves) > 2):"
         ),
         altered(
-            _PER_MOVE,
+            PER_MOVE,
             "        else:\n            amounts[at] = amount",
             "        elif amount:\n            amounts[at] = amount",
         ),

@@ -230,39 +230,13 @@ def <<name>>(text):
 )
 
 
+_SHORT = "|a|aa|ab|aab|abb|aaa|aaaa|aaaaa|aA|Aab|bAa|aaAAa"
+_LATER = "zZzZzZzZzZzZ|7|77|a7|7a|a77b|b11111111111|  |a  b|--ab--|abcabc|aabbcc"
+
+
 def _inputs(rng: random.Random) -> list[tuple[Any, ...]]:
-    texts = [
-        "",
-        "a",
-        "aa",
-        "ab",
-        "aab",
-        "abb",
-        "aaa",
-        "aaaa",
-        "aaaaa",
-        "aA",
-        "Aab",
-        "bAa",
-        "aaAAa",
-        "x" * 9,
-        "x" * 10,
-        "x" * 18,
-        "x" * 19,
-        "yx" + "x" * 11,
-        "zZzZzZzZzZzZ",
-        "7",
-        "77",
-        "a7",
-        "7a",
-        "a77b",
-        "b11111111111",
-        "  ",
-        "a  b",
-        "--ab--",
-        "abcabc",
-        "aabbcc",
-    ]
+    texts = [*_SHORT.split("|"), "x" * 9, "x" * 10, "x" * 18, "x" * 19, "yx" + "x" * 11]
+    texts += _LATER.split("|")
     for _ in range(24):
         alphabet = rng.choice(("ab", "abC", "aAbB", "xyz ", "k-"))
         text = ""

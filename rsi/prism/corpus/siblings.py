@@ -15,8 +15,8 @@ from rsi.prism.corpus.running import Arguments, Result, mutable
 from rsi.prism.panel import Check
 
 SEED = 42
-DRAWS = 4
-POOL = 150
+DRAWS = 6
+POOL = 160
 MUTATION_CHECKS = 4
 UNCHANGED = "The function leaves its arguments unchanged."
 
