@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,7 @@ from rsi.prism.tree import Tree
 GOOD = "def double(x):\n    return 2 * x\n"
 BAD = "def double(x):\n    return x + 2\n"
 CHECKS = ("assert double(0) == 0", "assert double(2) == 4", "assert double(-3) == -6")
-QUICK = VerifierLimits(seconds_per_check=1.0, max_timeouts=2)
+QUICK = VerifierLimits(cpu_seconds=1, max_timeouts=2)
 
 
 class LocalSandbox:
@@ -193,6 +194,27 @@ def test_an_endless_loop_fails_its_check_only() -> None:
     source = "def double(x):\n    while x == 2:\n        pass\n    return 2 * x\n"
     run = run_once(source)
     assert run == VerifierRun(failed=("c1",), collected=3)
+
+
+def test_a_check_that_sleeps_is_ended_by_the_clock() -> None:
+    source = "import time\ndef double(x):\n    time.sleep(60 if x == 2 else 0)\n    return 2 * x\n"
+    started = time.monotonic()
+    assert run_once(source) == VerifierRun(failed=("c1",), collected=3)
+    assert 4 <= time.monotonic() - started < 30
+
+
+def test_time_outs_by_cpu_count_towards_skipping() -> None:
+    source = "def double(x):\n    while x:\n        pass\n    return 0\n"
+    checks = ("assert double(1) == 2",) * 2 + ("assert double(0) == 0",)
+    most_two = verifier_run(
+        panel_of(checks=checks), Tree.of({"solution.py": source}), LocalSandbox(), QUICK
+    )
+    three = QUICK.updated(max_timeouts=5)
+    more = verifier_run(
+        panel_of(checks=checks), Tree.of({"solution.py": source}), LocalSandbox(), three
+    )
+    assert most_two.failed == ("c0", "c1", "c2")
+    assert more.failed == ("c0", "c1")
 
 
 def test_skipped_checks_never_count_as_passed() -> None:
@@ -366,9 +388,10 @@ def test_a_label_needs_complete_runs_that_agree(runs: list[VerifierRun], verdict
 
 
 def test_limits_leave_room_for_every_time_out_and_line() -> None:
-    limits = VerifierLimits(seconds_per_check=2, max_timeouts=10).of_sandbox(100)
-    assert limits.wall_seconds == 50
-    assert VerifierLimits(seconds_per_check=2).of_sandbox(3).wall_seconds == 36
+    limits = VerifierLimits(cpu_seconds=2, max_timeouts=10).of_sandbox(100)
+    assert (limits.wall_seconds, limits.cpu_seconds) == (110, 60)
+    few = VerifierLimits(cpu_seconds=2).of_sandbox(3)
+    assert (few.wall_seconds, few.cpu_seconds) == (54, 39)
     assert limits.output_bytes >= 102 * 64
 
 
@@ -376,7 +399,7 @@ def test_the_decoy_is_hidden_at_changing_places_among_the_checks() -> None:
     sandbox = LocalSandbox()
     program = Tree.of({"solution.py": GOOD})
     places = set()
-    for _ in range(12):
+    for _ in range(8):
         verifier_run(panel_of(), program, sandbox, QUICK)
         submission = sandbox.executions[-1].submission
         assert submission is not None

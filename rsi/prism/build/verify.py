@@ -27,6 +27,7 @@ from rsi.prism.tree import Tree
 from rsi.wire import Record
 
 SANDBOX_RETRIES = 2
+WALL_FACTOR = 4
 _ENTRY = "verify.sh"
 # PYTHONHASHSEED must reach the program, so no -I; -P and -s keep stray modules out
 _SCRIPT = '#!/bin/sh\nexec python3 -s -P "$TP_SUBMISSION/driver.py"\n'
@@ -35,21 +36,27 @@ _LINE_BYTES = 96
 
 
 class VerifierLimits(Record):
-    """Bounds of one run: seconds per check, time-outs before the rest is skipped, memory."""
+    """Bounds of one run: CPU seconds per check, time-outs before the rest is skipped, memory.
 
-    seconds_per_check: float = Field(2.0, gt=0, le=600)
+    A check may take WALL_FACTOR times its CPU seconds by the clock, so that a busy machine does
+    not turn right programs into wrong ones.
+    """
+
+    cpu_seconds: int = Field(2, ge=1, le=120)
     max_timeouts: int = Field(10, ge=1)
     memory_mib: int = Field(512, ge=128)
     start_seconds: float = Field(30.0, gt=0)
 
+    @property
+    def wall_seconds(self) -> int:
+        return self.cpu_seconds * WALL_FACTOR
+
     def of_sandbox(self, checks: int) -> Limits:
         """The sandbox's limits for a run of some checks."""
-        seconds = min(
-            3_600.0, self.start_seconds + self.seconds_per_check * min(checks, self.max_timeouts)
-        )
+        slow = min(checks, self.max_timeouts)
         return Limits(
-            wall_seconds=seconds,
-            cpu_seconds=seconds,
+            wall_seconds=min(3_600.0, self.start_seconds + self.wall_seconds * slow),
+            cpu_seconds=min(3_600.0, self.start_seconds + (self.cpu_seconds + 1) * slow),
             memory_mib=self.memory_mib,
             output_bytes=8_192 + _LINE_BYTES * (checks + 2),
         )
@@ -156,7 +163,9 @@ def _submission(panel: Panel, decoy: int, limits: VerifierLimits) -> Tree:
     plan = {
         "prelude": panel.prelude,
         "jobs": jobs,
-        "seconds_per_check": limits.seconds_per_check,
+        "decoy": decoy,
+        "cpu_seconds": limits.cpu_seconds,
+        "wall_seconds": limits.wall_seconds,
         "max_timeouts": limits.max_timeouts,
         "memory_bytes": (limits.memory_mib - 64) * _MIB,
     }
