@@ -212,15 +212,8 @@ _PIECES = ("Blue", "moon", "At", "9", "it's", "café", "x", "Re", "10%", "B&B", 
 
 
 def _inputs(rng: random.Random) -> list[tuple[Any, ...]]:
-    titles = [
-        "",
-        " ",
-        "--",
-        "!?",
-        "é",
-        "a",
-        "A",
-        "7",
+    titles = ["", " ", "--", "!?", "é", "a", "A", "7"]
+    titles += [
         "Hello World",
         "hello world",
         "Hello  World",

@@ -55,13 +55,9 @@ def _instruction(facets: Facets) -> str:
 
 
 def _inputs(rng: random.Random) -> list[tuple[Any, ...]]:
-    calls: list[tuple[Any, ...]] = [
-        ("0", 3),
-        ("10", 3),
-        ("10.00", 4),
-        ("0.05", 2),
-        ("0.05", 3),
-        ("0.01", 4),
+    calls: list[tuple[Any, ...]] = [("0", 3), ("10", 3), ("10.00", 4)]
+    calls += [("0.05", 2), ("0.05", 3), ("0.01", 4)]
+    calls += [
         ("100.01", 2),
         ("1.005", 1),
         ("1.015", 1),

@@ -11,7 +11,7 @@ def entry_point(facets: Facets) -> str:
 
 def _holes(facets: Facets) -> dict[str, str]:
     rounding, remainder = facets["rounding"], facets["remainder"]
-    cents = facets["output"] == "cents"
+    half = " + Fraction(1, 2)" if rounding == "up" else ""
     return {
         "name": entry_point(facets),
         "mode": {"even": "ROUND_HALF_EVEN", "up": "ROUND_HALF_UP", "down": "ROUND_DOWN"}[rounding],
@@ -20,11 +20,7 @@ def _holes(facets: Facets) -> dict[str, str]:
             "up": "tail >= half",
             "down": "False",
         }[rounding],
-        "nudge": {
-            "even": "round(value)",
-            "up": "int(value + Fraction(1, 2))",
-            "down": "int(value)",
-        }[rounding],
+        "nudge": "round(value)" if rounding == "even" else f"int(value{half})",
         "refuses": str(facets["negative"] == "error"),
         "nobody": "return []" if facets["nobody"] == "empty" else 'raise ValueError("no parts")',
         "extra": {
@@ -51,11 +47,7 @@ def _holes(facets: Facets) -> dict[str, str]:
             "single": "cents // parts + (cents % parts if full else 0)",
         }[remainder],
         "full": "True" if remainder == "single" else "False",
-        "shown": "part"
-        if cents
-        else 'f"{"-" * (part < 0)}{abs(part) // 100}.{abs(part) % 100:02}"',
-        "decimal_out": "int(part)" if cents else 'format(part / 100, ".2f")',
-        "text": "cents" if cents else "_text(cents)",
+        "shown": _shown(facets),
     }
 
 
@@ -80,7 +72,7 @@ def <<name>>(amount, parts):
         result.append(<<shown>>)
     return result
 """,
-    lambda facets: {**_holes(facets), "shown": _shown(facets)},
+    _holes,
 )
 
 
@@ -112,7 +104,7 @@ def <<name>>(amount, parts):
     split = [sign * (<<formula>>) for i in range(parts)]
     return [<<shown>> for part in split]
 """,
-    lambda facets: {**_holes(facets), "shown": _shown(facets)},
+    _holes,
 )
 
 DEALING = template(
@@ -140,7 +132,7 @@ def <<name>>(amount, parts):
     parts = (sign * hand for hand in hands)
     return [<<shown>> for part in parts]
 """,
-    lambda facets: {**_holes(facets), "shown": _shown(facets)},
+    _holes,
 )
 
 RECURSIVE = template(
@@ -172,7 +164,7 @@ def <<name>>(amount, parts):
 def _show(part):
     return <<shown>>
 """,
-    lambda facets: {**_holes(facets), "shown": _shown(facets)},
+    _holes,
 )
 
 CLASSES = template(
@@ -207,5 +199,5 @@ def <<name>>(amount, parts):
         result += [<<shown>>]
     return result
 """,
-    lambda facets: {**_holes(facets), "shown": _shown(facets)},
+    _holes,
 )
