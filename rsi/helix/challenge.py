@@ -64,14 +64,16 @@ class Added:
 
 
 async def challenge(
-    job: Job, repairs: list[Tree], parts: Sequence[Part], reviewer: Reviewer
+    job: Job, named: dict[str, Tree], parts: Sequence[Part], reviewer: Reviewer
 ) -> Added:
     """Try inputs on the repairs that all suites accept; each difference goes to the reviewer.
 
+    `named` holds the repairs by the names under which they are dropped.
     An upheld one becomes a test and drops the repairs that it contradicts. Raises LimitReached
     and SandboxFailure.
     """
-    added = Added(repairs=list(repairs))
+    names, repairs = list(named), list(named.values())
+    added = Added(repairs=repairs)
     if not (job.workflow.challenge and job.strategy.challenge_inputs and len(repairs) > 1):
         return added
     if job.task.language != "python":
@@ -91,7 +93,7 @@ async def challenge(
         cases.append(_case(difference.call, difference.outcomes[chosen]))
         for k in sorted(standing - difference.groups[chosen]):
             reason = f"{difference.call.shown}: {difference.outcomes[chosen].shown} is required"
-            added.dropped.append(Drop(what=f"repair {k + 1} of the agreed", reason=reason[:300]))
+            added.dropped.append(Drop(what=names[k], reason=reason[:300]))
         standing &= difference.groups[chosen]
     added.repairs = [repairs[k] for k in sorted(standing)]
     if cases:

@@ -87,7 +87,10 @@ async def _settle(
     parts = [Part(f"suite_{n}", peers.pairs[i].suite) for n, i in enumerate(suites, 1)]
     spoiled: set[str] = set()
     try:
-        added = await challenge(job, [peers.pairs[j].repair for j in chosen], parts, reviewer)
+        named = {
+            f"repair of agent-{peers.pairs[j].slot + 1}": peers.pairs[j].repair for j in chosen
+        }
+        added = await challenge(job, named, parts, reviewer)
         dropped += added.dropped
         suite, unfit = await merge(job, [*parts, *added.parts], added.repairs)
         dropped += unfit

@@ -73,7 +73,8 @@ async def challenged(
     values = {"about": task(), "workflow": TWO, "sandbox": sandbox, **changes}
     one = job([model], **values)  # type: ignore[arg-type]
     reviewer = Reviewer(one)
-    return await challenge(one, list(repairs), [SUITE], reviewer), reviewer, sandbox
+    named = {f"repair {n}": repair for n, repair in enumerate(repairs)}
+    return await challenge(one, named, [SUITE], reviewer), reviewer, sandbox
 
 
 async def test_an_upheld_difference_becomes_a_test_and_drops_the_wrong_repair() -> None:
@@ -88,7 +89,7 @@ async def test_an_upheld_difference_becomes_a_test_and_drops_the_wrong_repair() 
     assert value < 0
     assert case["call"] == f"f({value // 2})"
     (dropped,) = added.dropped
-    assert dropped.what == "repair 1 of the agreed"
+    assert dropped.what == "repair 0"
     assert dropped.reason == f"f({value // 2}): {value} is required"
     assert reviewer.trajectory().symptoms.challenge_differences == 1
     assert [s.kind for s in reviewer.trajectory().steps] == ["challenge"]
