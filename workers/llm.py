@@ -157,8 +157,8 @@ class LiteLLMModel:
         return used_in, count(model=model, text=said) if said else 0, True
 
 
-async def check_profile(profile: ModelProfile) -> None:
-    """Ask for one short reply before a run starts.
+def check_profile(profile: ModelProfile) -> None:
+    """Ask for one short reply before a run starts; must not be called inside an event loop.
 
     Raises ModelRefused for a wrong key, name or request and for a named but unset key variable,
     ModelUnavailable when the endpoint does not answer.
@@ -169,11 +169,14 @@ async def check_profile(profile: ModelProfile) -> None:
             "set it to the endpoint's key"
         )
     if profile.builtin:
+        if profile.model != f"{BUILTIN_PREFIX}coder":
+            raise ModelRefused(f"model {profile.model}: the embedded model is builtin/coder")
         return
     request = ModelRequest(
         messages=(Message(role="user", content="Answer with: ready"),), max_output_tokens=16
     )
-    await LiteLLMModel(profile.updated(max_retries=min(profile.max_retries, 1))).complete(request)
+    asking = LiteLLMModel(profile.updated(max_retries=min(profile.max_retries, 1)))
+    asyncio.run(asking.complete(request))
 
 
 def _options(profile: ModelProfile, request: ModelRequest) -> dict[str, Any]:

@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import Any
 
 from workers.builtin_coder.boundaries import boundary_calls
+from workers.builtin_coder.check import Check
 from workers.builtin_coder.conversation import Conversation, Turn, is_cut
-from workers.builtin_coder.examples import Check, read_examples
+from workers.builtin_coder.examples import read_examples
 from workers.builtin_coder.flavour import Flavour
 from workers.builtin_coder.notation import called_names, equal_values, is_value, normal
 from workers.builtin_coder.scripts import SEARCH_PATH, search_text
@@ -19,9 +20,9 @@ Action = tuple[str, dict[str, Any]]
 SUITE_PATH = f"submission/{TEST_FILE}"
 ENTRY_PATH = "submission/run_tests.sh"
 RUN_SUITE = f"sh {ENTRY_PATH}"
-MAX_SEARCHES = 6
+MAX_SEARCHES = 5
 # CPU seconds of the search batches in order; later ones go further
-BATCH_SECONDS = (0.5, 0.8, 1.2, 1.5, 1.5, 2.0)
+BATCH_SECONDS = (0.3, 0.5, 0.7, 0.8, 0.8, 1.0)
 _ORDERS = {
     "operators": "Compare,Constant,BinOp,Test,BoolOp,UnaryOp,Subscript,AugAssign,Call",
     "calls": "Call,Subscript,BoolOp,Test,Compare,Guard,Constant,Name",
@@ -41,7 +42,7 @@ class Author:
     def act(self) -> list[Action]:
         """Choose the next tool calls; the last resort is to submit what there is."""
         if not self.written:
-            return self._read_next() or self._write(self.checks)
+            return self._read_next() or self._first_suite()
         if self._lost:
             return [("read_file", {"path": SUITE_PATH})]
         if self.seen.kind == "Revise" and not self._wrote_since(self.seen.stage):
@@ -133,18 +134,17 @@ class Author:
             return [("run", {"command": f"sed -n '{start},{start + size - 1}p' {path}"})]
         return []
 
+    def _first_suite(self) -> list[Action]:
+        """Without a single example there is nothing to test by."""
+        return self._write(self.checks) if self.checks else [("submit", {})]
+
     def _write(self, checks: tuple[Check, ...]) -> list[Action]:
-        modules = sorted({self._module(name) for c in checks for name in called_names(c.call)})
-        modules = [m for m in modules if m] or [_dotted(self.target)]
-        content = write_suite(checks, modules, self.room - 400)
+        modules = {name: _dotted(path) for name, path in self.seen.definitions.items()}
+        content = write_suite(checks, modules, _dotted(self.target), self.room - 400)
         actions: list[Action] = [("write_file", {"path": SUITE_PATH, "content": content})]
         if not any(turn.path == ENTRY_PATH for turn in self.seen.turns):
             actions.append(("write_file", {"path": ENTRY_PATH, "content": ENTRY_TEXT}))
         return actions
-
-    def _module(self, name: str) -> str:
-        path = self.seen.definitions.get(name, "")
-        return _dotted(path) if path else ""
 
     @cached_property
     def _searches(self) -> list[Turn]:
@@ -202,11 +202,10 @@ class Author:
     def _look_further(self) -> list[Action]:
         """The suite accepts the program as given: look for examples that were cut off."""
         documents = [p for p in self.files if p.endswith((".md", ".txt", ".rst"))][:2]
-        last = self.seen.turns[-1]
         fresh = [c for c in self._stated if c.key not in {k.key for k in self.checks}]
         if fresh:
             return self._write((*self.checks, *fresh)) + self._search_actions(0)
-        return self._read_part(documents, 4) if last.tool else [("submit", {})]
+        return self._read_part(documents, 4) or [("submit", {})]
 
     def _probe(self) -> list[Action]:
         calls = boundary_calls(self.checks, self.flavour.boundaries, self.flavour.wide, self.seed)

@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from workers.builtin_coder.examples import Check
+from workers.builtin_coder.check import Check
 from workers.builtin_coder.notation import parse_expression
 
 _MAX_TEXT = 160
@@ -64,13 +64,18 @@ def _near(value: Any, column: list[Any], wide: bool) -> Iterator[Any]:
                 yield type(value)(candidate)
     elif isinstance(value, (str, list, tuple)):
         yield from alike
-        yield from _sequences(value, wide)
+        yield from (v for v in _sequences(value, wide) if _same_alphabet(v, alike))
     elif isinstance(value, dict):
         yield from alike
         if value:
             yield dict(list(value.items())[:-1])
         if wide:
             yield {}
+
+
+def _same_alphabet(value: Any, alike: list[Any]) -> bool:
+    """Tell whether a text holds only characters that the examples show there."""
+    return not isinstance(value, str) or set(value) <= set("".join(alike))
 
 
 def _sequences(value: Any, wide: bool) -> Iterator[Any]:

@@ -1,67 +1,28 @@
-"""Worked examples in prose, tables and code: every check that a text states."""
+"""Worked examples in prose and code: every check that a text states."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from workers.builtin_coder.check import Check
+from workers.builtin_coder.consequence import ERROR_NAME, consequence
 from workers.builtin_coder.notation import (
     call_end,
     called_names,
-    equal_values,
+    free_names,
     is_application,
     is_value,
-    normal,
 )
+from workers.builtin_coder.tables import read_named_values, read_value_tables
 
 ELISION = re.compile(
     r"\[[^\]\n]{0,80}\b(?:elided|omitted|truncated|cut|left out)\b[^\]\n]{0,80}\]|"
-    r"\.\.\.[^\n]{0,60}\b(?:elided|omitted|truncated)\b[^\n]{0,60}|"
-    r"…[^\n]{0,60}\b(?:elided|omitted|truncated)\b[^\n]{0,60}",
+    r"(?:\.\.\.|…)[^\n]{0,60}\b(?:elided|omitted|truncated)\b[^\n]{0,60}",
     re.IGNORECASE,
 )
 _CALL = re.compile(r"(?<![\w.])[A-Za-z_][\w.]*\(")
-_LEADS_TO = re.compile(
-    r"[\s`*,]*(?:(?:-+>|=+>|→|⇒|↦|==?|≡|#+\s*(?:-+>|=+>|→)?|:|\|)|"
-    r"(?:will |must |should |shall |which |that |then )*"
-    r"(?:returns?|gives?|yields?|equals?|produces?|evaluates? to|results? in|be|is)"
-    r"(?: the (?:value|result|list|string|number|tuple))?(?: equal to| exactly)?)"
-    r"[\s:`*]*(?:returns?\s+)?`?\s*",
-    re.IGNORECASE,
-)
-_RAISES = re.compile(
-    r"(?:raises?|throws?|is rejected with|fails? with|error:?)[\s`:*]*(?:an?\s+)?`?"
-    r"([A-Z]\w*(?:Error|Exception|Interrupt|Iteration))\b",
-    re.IGNORECASE,
-)
-_ERROR_NAME = re.compile(r"^([A-Z]\w*(?:Error|Exception|Interrupt|Iteration))\b")
-
-
-@dataclass(frozen=True)
-class Check:
-    """One stated or derived check: after `setup`, `call` gives `expected` or raises `raises`.
-
-    All three are Python source text that was parsed and never run; `stated` is False for a
-    check whose expected value comes from a repaired program.
-    """
-
-    call: str
-    expected: str = ""
-    raises: str = ""
-    setup: tuple[str, ...] = ()
-    stated: bool = True
-    quote: str = ""
-
-    @property
-    def key(self) -> tuple[tuple[str, ...], str]:
-        return self.setup, normal(self.call)
-
-    def agrees(self, other: Check) -> bool:
-        """Tell whether two checks of the same call expect the same."""
-        if self.raises or other.raises:
-            return self.raises == other.raises
-        return equal_values(self.expected, other.expected)
+_ASSIGNED = re.compile(r"^[A-Za-z_]\w*\s*=(?!=)")
 
 
 def read_examples(text: str, known: Iterable[str] = ()) -> tuple[Check, ...]:
@@ -78,12 +39,14 @@ def read_examples(text: str, known: Iterable[str] = ()) -> tuple[Check, ...]:
         if lines[position].lstrip("`*- ").startswith(">>>"):
             position, checks = _read_session(lines, position)
             found.extend(checks)
-            continue
-        found.extend(_read_line(lines[position]))
-        position += 1
+        else:
+            found.extend(_read_line(lines[position]))
+            position += 1
     if len(names) == 1:
-        found.extend(_read_value_tables(lines, next(iter(names))))
-    wanted = [check for check in found if _concerns(check, names)]
+        only = next(iter(names))
+        found.extend(read_value_tables(lines, only))
+        found.extend(read_named_values(lines, only))
+    wanted = [check for check in found if _closed(check) and _concerns(check, names)]
     return _without_contradictions(wanted)
 
 
@@ -97,8 +60,23 @@ def _whole_lines(text: str) -> list[str]:
 def _concerns(check: Check, names: frozenset[str]) -> bool:
     called = set(called_names(check.call))
     for line in check.setup:
-        called |= set(called_names(line.split("=", 1)[-1])) | set(called_names(line))
+        called |= set(called_names(_value_of(line)))
     return bool(called & names) if names else bool(called)
+
+
+def _value_of(line: str) -> str:
+    return line.split("=", 1)[1] if _ASSIGNED.match(line) else line
+
+
+def _closed(check: Check) -> bool:
+    """Tell whether every value in the check is a literal, a result or set up before it."""
+    own: set[str] = set()
+    for line in (*check.setup, check.call):
+        if free_names(_value_of(line)) - own:
+            return False
+        if _ASSIGNED.match(line):
+            own.add(line.split("=", 1)[0].strip())
+    return True
 
 
 def _without_contradictions(checks: list[Check]) -> tuple[Check, ...]:
@@ -125,7 +103,7 @@ def _read_session(lines: list[str], position: int) -> tuple[int, list[Check]]:
         while position < len(lines) and _is_output(lines[position]):
             shown.append(lines[position].strip().rstrip("`"))
             position += 1
-        check = _from_output(source, shown, tuple(setup))
+        check = _from_output(source, shown, tuple(setup)) if shown else _compared(source)
         if check:
             checks.append(check)
         elif not shown and "\n" not in source and _is_statement(source):
@@ -135,36 +113,40 @@ def _read_session(lines: list[str], position: int) -> tuple[int, list[Check]]:
     return position, [_self_contained(check) for check in checks]
 
 
+def _compared(source: str) -> Check | None:
+    """Read `f(1) == 2` typed without its output."""
+    return _read_assert(source) if "==" in source else None
+
+
 def _is_output(line: str) -> bool:
     stripped = line.strip()
     return bool(stripped) and ">>>" not in stripped and not stripped.startswith(("```", "|", "#"))
 
 
 def _is_statement(source: str) -> bool:
-    return is_application(re.sub(r"^[A-Za-z_]\w*\s*=(?!=)\s*", "", source)) or bool(
-        re.match(r"^[A-Za-z_]\w*\s*=(?!=)", source) and is_value(source.split("=", 1)[1])
-    )
+    if _ASSIGNED.match(source):
+        value = _value_of(source)
+        return is_application(value) or is_value(value)
+    return is_application(source)
 
 
 def _self_contained(check: Check) -> Check:
     """Drop set-up that the call does not use, so that equal checks compare equal."""
     used = set(re.findall(r"[A-Za-z_]\w*", check.call))
-    names = {line.split("=", 1)[0].strip() for line in check.setup if re.match(r"\w+\s*=", line)}
-    return (
-        check
-        if used & names
-        else Check(check.call, check.expected, check.raises, (), check.stated, check.quote)
-    )
+    names = {line.split("=", 1)[0].strip() for line in check.setup if _ASSIGNED.match(line)}
+    if used & names:
+        return check
+    return Check(check.call, check.expected, check.raises, quote=check.quote)
 
 
 def _from_output(source: str, shown: list[str], setup: tuple[str, ...]) -> Check | None:
     printed = re.match(r"^print\((.*)\)$", source, re.DOTALL)
     call = printed.group(1) if printed else source
-    if not shown or not is_application(call):
+    if not is_application(call):
         return None
-    quote = f">>> {source} gives {' '.join(shown)}"
+    quote = f">>> {source} gives {' '.join(shown)}"[:200]
     if shown[0].startswith("Traceback"):
-        error = _ERROR_NAME.match(shown[-1])
+        error = ERROR_NAME.match(shown[-1])
         return Check(call, raises=error.group(1), setup=setup, quote=quote) if error else None
     if printed:
         return Check(f"str({call})", repr("\n".join(shown)), setup=setup, quote=quote)
@@ -175,19 +157,18 @@ def _from_output(source: str, shown: list[str], setup: tuple[str, ...]) -> Check
 def _read_line(line: str) -> list[Check]:
     if line.strip().startswith("assert "):
         asserted = _read_assert(line.strip()[len("assert ") :])
-        return [asserted] if asserted else []
+        if asserted:
+            return [asserted]
     checks = []
     position = 0
+    quote = line.strip().strip("|-* ")[:200]
     while match := _CALL.search(line, position):
         end = call_end(line, match.start())
-        if end < 0:
-            position = match.end()
-            continue
-        call = line[match.start() : end]
-        check = _read_consequence(call, line, end) if is_application(call) else None
+        call = line[match.start() : end] if end > 0 else ""
+        check = consequence(call, line[end:], quote) if is_application(call) else None
         if check:
             checks.append(check)
-        position = end if check or not called_names(call) else match.end()
+        position = end if check else match.end()
     return checks
 
 
@@ -195,87 +176,16 @@ def _read_assert(text: str) -> Check | None:
     text = re.split(r"\s+#", text, maxsplit=1)[0].strip()
     for joint in (" == ", " is ", "=="):
         for left, right in _splits(text, joint):
-            right = right.split(', "')[0].split(", '")[0] if not is_value(right) else right
+            right = right if is_value(right) else re.split(r", ['\"]", right, maxsplit=1)[0]
             if is_application(left) and is_value(right):
-                return Check(left.strip(), right.strip(), quote=f"assert {text}")
+                return Check(left.strip(), right.strip(), quote=f"assert {text}"[:200])
     negated = text.startswith("not ")
     call = text[4:] if negated else text
-    if is_application(call) and "==" not in call:
-        return Check(f"bool({call})", str(not negated), quote=f"assert {text}")
+    if is_application(call) and not re.search(r"[<>]|[!=]=|=>|->", call):
+        return Check(f"bool({call})", str(not negated), quote=f"assert {text}"[:200])
     return None
 
 
 def _splits(text: str, joint: str) -> list[tuple[str, str]]:
     places = [match.start() for match in re.finditer(re.escape(joint), text)]
     return [(text[:place], text[place + len(joint) :]) for place in places]
-
-
-def _read_consequence(call: str, line: str, end: int) -> Check | None:
-    rest = line[end:]
-    quote = line.strip().strip("|-* ")[:200]
-    error = _RAISES.search(rest[:60])
-    if error and not _CALL.search(rest[: error.start()]):
-        return Check(call, raises=error.group(1), quote=quote)
-    joint = _LEADS_TO.match(rest)
-    if not joint or not joint.group().strip(" `*,"):
-        return None
-    value = _leading_value(rest[joint.end() :], quoted=joint.group().rstrip(" ").endswith("`"))
-    if value:
-        return Check(call, value, quote=quote)
-    error = _ERROR_NAME.match(rest[joint.end() :])
-    return Check(call, raises=error.group(1), quote=quote) if error else None
-
-
-def _leading_value(text: str, quoted: bool) -> str:
-    """Take the longest leading text that is a value."""
-    text = text.split("`", 1)[0] if quoted or "`" in text else text
-    text = text.split(" | ", 1)[0].rstrip().rstrip("|").rstrip()
-    candidates = [text.rstrip(".,;:!")]
-    cuts = [match.start() for match in re.finditer(r"[\s,;.]", text)]
-    candidates.extend(text[:cut] for cut in reversed(cuts))
-    for candidate in candidates[:80]:
-        if candidate and is_value(candidate) and not _cut_number(candidate, text):
-            return candidate.strip()
-    return ""
-
-
-def _cut_number(candidate: str, text: str) -> bool:
-    following = text[len(candidate) :]
-    return bool(re.match(r"[.]\d|\w", following)) or bool(re.match(r",\s*[-\d'\"\[({]", following))
-
-
-def _read_value_tables(lines: list[str], function: str) -> list[Check]:
-    """Read Markdown tables whose columns are arguments and whose last column is the result."""
-    checks = []
-    for number, line in enumerate(lines[1:], start=1):
-        if not re.match(r"^\s*\|?\s*:?-{2,}", line) or "|" not in line:
-            continue
-        header = _cells(lines[number - 1])
-        if len(header) < 2 or not re.search(
-            r"result|return|expect|output|answer|value", header[-1], re.IGNORECASE
-        ):
-            continue
-        for row in lines[number + 1 :]:
-            cells = _cells(row)
-            if not row.strip().startswith("|") or len(cells) != len(header):
-                break
-            if check := _from_row(cells, function, row.strip()):
-                checks.append(check)
-    return checks
-
-
-def _cells(line: str) -> list[str]:
-    return [cell.strip().strip("`").strip() for cell in line.strip().strip("|").split("|")]
-
-
-def _from_row(cells: list[str], function: str, quote: str) -> Check | None:
-    *arguments, result = cells
-    call = f"{function}({', '.join(arguments)})"
-    if any(f"{function}(" in argument for argument in arguments) or not is_application(call):
-        return None
-    if not all(is_value(argument) for argument in arguments):
-        return None
-    error = _RAISES.search(result) or _ERROR_NAME.match(result)
-    if error:
-        return Check(call, raises=error.group(1), quote=quote)
-    return Check(call, result, quote=quote) if is_value(result) else None

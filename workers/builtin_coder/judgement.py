@@ -6,16 +6,12 @@ import json
 import re
 from collections.abc import Sequence
 
+from workers.builtin_coder.check import Check
 from workers.builtin_coder.conversation import Conversation
-from workers.builtin_coder.examples import Check, read_examples
+from workers.builtin_coder.examples import read_examples
 from workers.builtin_coder.flavour import Flavour
 from workers.builtin_coder.notation import equal_values, normal
-from workers.builtin_coder.suite_text import read_suite
-
-_FAILURE = re.compile(
-    r"^(?P<call>\S.*\)): expected (?P<expected>.+?), got (?P<got>.+?)(?: \[(?P<origin>\w+)\])?$",
-    re.MULTILINE,
-)
+from workers.builtin_coder.suite_text import read_failures, read_suite
 
 
 def section(text: str, title: str) -> str:
@@ -39,31 +35,29 @@ def answer_review(seen: Conversation, flavour: Flavour) -> str:
     suite = section(seen.brief, "Suite")
     output = section(seen.brief, "Output")
     examples = read_examples(requirement)
-    failing = [m.groupdict() for m in _FAILURE.finditer(output)]
-    for failure in failing:
-        example = _example_of(failure["call"], examples)
-        if example is None:
-            continue
-        wanted = example.raises or example.expected
-        right = equal_values(wanted, failure["expected"])
-        return _verdict("repair" if right else "suite", failure["call"], wanted, example.quote)
+    failing = read_failures(output)
+    for check, _ in failing:
+        example = next((e for e in examples if e.key == check.key), None)
+        if example is not None:
+            at_fault = "repair" if example.agrees(check) else "suite"
+            return _verdict(at_fault, check.call, example.wanted, example.quote)
     contradicted = _contradicted(read_suite(suite), examples)
     if contradicted:
-        wanted = contradicted.raises or contradicted.expected
+        wanted = contradicted.wanted
         return _verdict("suite", contradicted.call, wanted, contradicted.quote)
     return _without_example(failing, flavour)
 
 
-def _without_example(failing: Sequence[dict[str, str]], flavour: Flavour) -> str:
+def _without_example(failing: Sequence[tuple[Check, str]], flavour: Flavour) -> str:
     """No example decides: a check taken from a program is at fault, one from a document holds."""
-    derived = [f for f in failing if f["origin"] == "derived"]
-    taken = [f for f in failing if f["origin"] == "stated"]
-    if taken:
-        first = taken[0]
-        return _verdict("repair", first["call"], first["expected"], "a worked example states it")
-    if derived and flavour.name != "bold":
-        return _verdict("suite", derived[0]["call"], derived[0]["got"], "")
-    return _verdict("unclear", failing[0]["call"] if failing else "", "", "")
+    for check, _ in failing:
+        if check.stated:
+            sentence = "a worked example among the program's documents states it"
+            return _verdict("repair", check.call, check.wanted, sentence)
+    if failing and flavour.name != "bold":
+        check, got = failing[0]
+        return _verdict("suite", check.call, got, "")
+    return _verdict("unclear", failing[0][0].call if failing else "", "", "")
 
 
 def _contradicted(checks: Sequence[Check], examples: Sequence[Check]) -> Check | None:
@@ -98,7 +92,7 @@ def answer_challenge(seen: Conversation) -> str:
     )
     example = _example_of(call, read_examples(requirement))
     if example is not None:
-        wanted = example.raises or example.expected
+        wanted = example.wanted
         for letter, _, shown in results:
             if equal_values(shown, wanted) or (example.raises and example.raises in shown):
                 return _fenced({"expected": letter, "input": call, "sentence": example.quote[:300]})

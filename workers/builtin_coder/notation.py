@@ -103,6 +103,15 @@ def called_names(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
+def free_names(text: str) -> frozenset[str]:
+    """Names that an expression reads without calling them or their methods, but Python's own."""
+    tree = parse_expression(text)
+    if tree is None:
+        return frozenset()
+    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+    return frozenset(n for n in names - set(called_names(text)) if not hasattr(builtins, n))
+
+
 def call_end(text: str, start: int) -> int:
     """Find the end of the call whose name starts at `start`; -1 when its brackets do not close."""
     depth, quote, position = 0, "", start

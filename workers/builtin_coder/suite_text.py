@@ -5,14 +5,16 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from workers.builtin_coder.examples import Check
+from workers.builtin_coder.check import Check
+from workers.builtin_coder.notation import called_names
 
 TEST_FILE = "test_requirement.py"
 ENTRY_TEXT = '#!/bin/sh\nexec python3 -B "$TP_SUBMISSION/test_requirement.py"\n'
 _STATED, _DERIVED = "stated", "derived"
-_TOP = '''"""Tests of the requirement: each row is set-up, call, expected value or error, origin."""
+_TOP = '''"""Tests of the requirement: each row is call, expected value, expected error, origin."""
+import linecache
 import math
 import os
 import signal
@@ -40,27 +42,24 @@ def late(signum, frame):
     raise TimeoutError(f"no answer in {LIMIT} s")
 
 
-def outcome(setup, call, names):
-    scope = dict(names)
+def outcome(call):
     signal.setitimer(signal.ITIMER_REAL, LIMIT)
     try:
-        if setup:
-            exec(setup, scope)
-        return eval(call, scope), ""
+        return call(), ""
     except Exception as error:
         return None, type(error).__name__
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def failures(names):
+def failures():
     signal.signal(signal.SIGALRM, late)
     wrong = []
-    for setup, call, expected, error, origin in CASES:
-        got, raised = outcome(setup, call, names)
+    for call, expected, error, origin in CASES:
+        got, raised = outcome(call)
         if raised != error or (not error and not same(got, expected)):
-            wanted = error or repr(expected)
-            wrong.append(f"{call}: expected {wanted}, got {raised or repr(got)} [{origin}]")
+            row = linecache.getline(__file__, call.__code__.co_firstlineno).strip()
+            wrong.append(f"{row} got {raised or repr(got)[:200]}")
         if raised == "TimeoutError" != error:
             break
     return wrong
@@ -68,25 +67,31 @@ def failures(names):
 
 class Requirement(unittest.TestCase):
     def test_cases(self):
-        wrong = failures({names})
-        self.assertEqual(len(wrong), 0, "\\n" + "\\n".join(line[:300] for line in wrong))
+        wrong = failures()
+        self.assertEqual(len(wrong), 0, "\\n" + "\\n".join(wrong))
 
 
 if __name__ == "__main__":
     unittest.main()
 """
+_FAILURE = re.compile(r"^(\(lambda: .*\)), got (.*)$", re.MULTILINE)
 
 
-def write_suite(checks: Sequence[Check], modules: Sequence[str], room: int) -> str:
-    """Render the test file for program modules (dotted names), within `room` JSON characters.
+def write_suite(
+    checks: Sequence[Check], modules: Mapping[str, str], fallback: str, room: int
+) -> str:
+    """Render the test file within `room` JSON characters.
 
-    Checks that do not fit are left out from the end, derived ones before stated ones.
+    `modules` gives the dotted module of each public name, `fallback` that of any other. Checks
+    that do not fit are left out from the end, derived ones before stated ones.
     """
-    imports = "\n".join(f"import {name}" for name in modules)
-    names = "{" + ", ".join(f"**vars({name})" for name in modules) + "}"
-    top = _TOP.replace("{imports}", imports)
-    bottom = _BOTTOM.replace("{names}", names)
-    space = room - json_length(top) - json_length(bottom)
+    wanted: dict[str, set[str]] = {}
+    for check in checks:
+        for name in names_of(check):
+            wanted.setdefault(modules.get(name, fallback), set()).add(name)
+    imports = [f"from {m} import {', '.join(sorted(names))}" for m, names in sorted(wanted.items())]
+    top = _TOP.replace("{imports}", "\n".join(imports) or f"import {fallback}")
+    space = room - json_length(top) - json_length(_BOTTOM)
     rows = []
     for check in sorted(checks, key=lambda c: not c.stated):
         row = _row(check)
@@ -94,14 +99,35 @@ def write_suite(checks: Sequence[Check], modules: Sequence[str], room: int) -> s
         if space < 0:
             break
         rows.append(row)
-    return top + "".join(rows) + bottom
+    return top + "".join(rows) + _BOTTOM
+
+
+def names_of(check: Check) -> tuple[str, ...]:
+    """Names of the program that a check uses, without the variables of its set-up."""
+    own = {line.split("=", 1)[0].strip() for line in check.setup if _assigned(line)}
+    used = [n for line in (*check.setup, check.call) for n in called_names(_value(line))]
+    return tuple(dict.fromkeys(n for n in used if n not in own))
+
+
+def _assigned(line: str) -> bool:
+    return bool(re.match(r"^[A-Za-z_]\w*\s*=(?!=)", line))
+
+
+def _value(line: str) -> str:
+    return line.split("=", 1)[1] if _assigned(line) else line
 
 
 def _row(check: Check) -> str:
-    setup = "\n".join(check.setup)
+    call = check.call
+    if check.setup:
+        steps = []
+        for line in check.setup:
+            name = line.split("=", 1)[0].strip()
+            steps.append(f"{name} := {_value(line).strip()}" if _assigned(line) else line)
+        call = f"({', '.join(steps)}, {call})[-1]"
     origin = _STATED if check.stated else _DERIVED
     expected = check.expected or "None"
-    return f"    ({setup!r}, {check.call!r}, {expected}, {check.raises!r}, {origin!r}),\n"
+    return f"    (lambda: {call}, {expected}, {check.raises!r}, {origin!r}),\n"
 
 
 def json_length(text: str) -> int:
@@ -110,26 +136,44 @@ def json_length(text: str) -> int:
 
 def read_suite(text: str) -> tuple[Check, ...]:
     """Read the checks back from a test file of this form; empty for any other text."""
-    checks = []
-    for line in text.splitlines():
-        row = re.match(r"^ {4}(\(.*\)),$", line)
-        check = _parse_row(row.group(1)) if row else None
-        if check:
-            checks.append(check)
-    return tuple(checks)
+    rows = re.findall(r"^ {4}(\(lambda: .*\)),$", text, re.MULTILINE)
+    return tuple(check for row in rows if (check := _parse_row(row)))
+
+
+def read_failures(output: str) -> list[tuple[Check, str]]:
+    """Failing checks in the output of such a suite, each with what the program gave."""
+    found = [(_parse_row(row), got) for row, got in _FAILURE.findall(output)]
+    return [(check, got) for check, got in found if check is not None]
 
 
 def _parse_row(row: str) -> Check | None:
     try:
         tree = ast.parse(row, mode="eval").body
-        if not isinstance(tree, ast.Tuple) or len(tree.elts) != 5:
-            return None
-        setup, call, _, raises, origin = tree.elts
-        parts = [ast.literal_eval(node) for node in (setup, call, raises, origin)]
-    except (ValueError, SyntaxError):
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
         return None
-    if not all(isinstance(part, str) for part in parts):
+    if not isinstance(tree, ast.Tuple) or len(tree.elts) != 4:
         return None
-    expected = "" if parts[2] else ast.unparse(tree.elts[2])
-    lines = tuple(parts[0].split("\n")) if parts[0] else ()
-    return Check(parts[1], expected, parts[2], lines, stated=parts[3] == _STATED)
+    call, expected, raises, origin = tree.elts
+    if not (isinstance(call, ast.Lambda) and isinstance(raises, ast.Constant)):
+        return None
+    setup, body = _steps(call.body)
+    return Check(
+        ast.unparse(body),
+        "" if raises.value else ast.unparse(expected),
+        str(raises.value),
+        setup,
+        stated=isinstance(origin, ast.Constant) and origin.value == _STATED,
+    )
+
+
+def _steps(body: ast.expr) -> tuple[tuple[str, ...], ast.expr]:
+    """Part a `(step, ..., call)[-1]` into its set-up and the call."""
+    if not (isinstance(body, ast.Subscript) and isinstance(body.value, ast.Tuple)):
+        return (), body
+    *steps, last = body.value.elts
+    return tuple(
+        f"{ast.unparse(s.target)} = {ast.unparse(s.value)}"
+        if isinstance(s, ast.NamedExpr)
+        else ast.unparse(s)
+        for s in steps
+    ), last
