@@ -10,7 +10,7 @@ A `dispatched` without one of the other two was lost with its process, and is ch
 from __future__ import annotations
 
 import threading
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -246,20 +246,20 @@ def _journaled(rollout: Rollout) -> dict[str, Any]:
 
 def _charge_history(store: RunStore, meter: Meter) -> None:
     """Book what earlier processes of this run spent, lost attempts at their reservation."""
-    open_attempts: dict[str, list[Mapping[str, float]]] = {}
+    unanswered: dict[str, list[Mapping[str, float]]] = defaultdict(list)
     for event in store.events():
         if event.kind == "dispatched":
-            open_attempts.setdefault(event.key, []).append(event.data["reserved"])
+            unanswered[event.key].append(event.data["reserved"])
         elif event.kind == "attempt":
-            open_attempts[event.key].pop()
+            del unanswered[event.key][-1:]
             meter.charge(event.data["owner"], event.data["charged"])
         elif event.kind == "rollout":
             meter.charge("rollouts", {"rollouts": 1.0})
             # the attempts of a failed rollout were booked one by one
             if not event.data["failure"]:
-                open_attempts[event.key].pop()
+                del unanswered[event.key][-1:]
                 meter.charge("rollouts", used_by(Spend.model_validate(event.data["spend"])))
-    for reservations in open_attempts.values():
+    for reservations in unanswered.values():
         for reserved in reservations:
             meter.charge("lost", lost_of(reserved))
 

@@ -399,6 +399,25 @@ def test_working_time_goes_on_across_starts_but_not_in_between(tmp_path: Path) -
     again.close()
 
 
+def test_working_time_counts_to_the_last_sign_of_life_of_a_rollout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def at(seconds: float, kind: str, **told: float) -> None:
+        monkeypatch.setattr("time.time", lambda: seconds)
+        store.append(kind, "r", {"reserved": {"tokens": 1.0}, "failure": "x", **told})
+
+    with RunStore.create_or_resume(tmp_path, "run", {}) as store:
+        at(1_000, "run_started")
+        at(1_010, "dispatched", elapsedSeconds=3.0)
+        at(1_500, "dispatched", elapsedSeconds=20.0)
+        at(1_512, "rollout")
+        at(9_999, "winner")
+    monkeypatch.undo()
+    again = Bench(tmp_path, wall_seconds=100.0)
+    assert again.evaluator.stopwatch.elapsed_s == 32
+    again.close()
+
+
 def test_a_stopwatch_starts_once_and_without_ceiling_never_ends() -> None:
     now = 10.0
     watch = Stopwatch(30.0, before_s=5.0, now=lambda: now)

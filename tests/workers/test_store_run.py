@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 import yaml
+from filelock import FileLock
 
+import workers.store as store_module
 from rsi.errors import RunConflict, SettingsError, UserError
 from rsi.strategy import Strategy
 from rsi.trajectory import Step, Trajectory
@@ -165,6 +167,23 @@ def test_a_damaged_journal_refuses_the_run_and_frees_it(tmp_path: Path) -> None:
         RunStore.create_or_resume(tmp_path, "run", INPUTS)
     (tmp_path / "run/events.jsonl").unlink()
     RunStore.create_or_resume(tmp_path, "run", INPUTS).close()
+
+
+def test_inputs_written_while_the_lease_was_awaited_are_checked_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take = store_module._take_lease
+
+    def late(folder: Path) -> FileLock:
+        lease = take(folder)
+        (folder / "settings.yaml").write_text("seed: 1\n")
+        return lease
+
+    monkeypatch.setattr(store_module, "_take_lease", late)
+    with pytest.raises(RunConflict, match="seed: 1 → 2"):
+        RunStore.create_or_resume(tmp_path, "run", {"seed": 2})
+    monkeypatch.undo()
+    RunStore.create_or_resume(tmp_path, "run", {"seed": 1}).close()
 
 
 def test_trajectories_come_back_as_they_were(tmp_path: Path) -> None:

@@ -205,6 +205,7 @@ def test_a_training_is_a_parent_with_a_child_for_each_candidate(
     assert child["tags"].items() >= wanted.items()
     assert seed["tags"]["rsi.decision"] == "none" and "rsi.winner" not in seed["tags"]
     assert child["status"] == seed["status"] == "FINISHED"
+    assert child["start"] == times["candidate", "g1-c1"] and child["name"] == "g1/g1-c1"
     assert child["end"] == times["decision", "g1/g1-c1"]
     assert child["params"]["maxRounds"] == "2" and child["params"]["lessons"] == '["look twice"]'
     assert child["metrics"]["rar"] == [(0.5, 1, times["comparison", "g1/g1-c1"])]
@@ -385,6 +386,29 @@ def test_the_thread_ends_with_the_journal(tmp_path: Path) -> None:
 def test_a_tracker_that_was_never_started_has_nothing_to_do(tmp_path: Path) -> None:
     tracker = MlflowTracker(uri_of(tmp_path), "trial")
     assert tracker.flush() and tracker.stop()
+
+
+def test_spend_counts_failed_attempts_once(store: RunStore) -> None:
+    failed = rollout(request(1), tokens=70, failure="down").updated(trajectories=()).to_json()
+    good = rollout(request(2), tokens=300, usd=0.5).updated(trajectories=()).to_json()
+    projection = Projection("run")
+    for kind, key, told in (
+        ("attempt", "r1", {"failure": "down", "charged": {"tokens": 70, "usd": 0.25}}),
+        ("rollout", "r1", failed),
+        ("rollout", "r2", good),
+        ("generation", "g1", {"number": 4, "stopped": True, "low": {"rar": 0.5}, "names": ["x"]}),
+    ):
+        projection.feed(store.append(kind, key, told))
+    points = {p.key: (p.value, p.step) for p in projection.sheets[""].points}
+    assert points == {
+        "number": (4, 4),
+        "low.rar": (0.5, 4),
+        "promotions": (0, 4),
+        "spent_rollouts": (2, 4),
+        "spent_failed_attempts": (1, 4),
+        "spent_tokens": (370, 4),
+        "spent_usd": (0.75, 4),
+    }
 
 
 def test_events_without_the_expected_keys_are_passed_over(store: RunStore) -> None:
