@@ -214,6 +214,15 @@ def test_a_full_disk_is_named(name: str, script: str) -> None:
 
 
 @WEAK_OR_STRONG
+def test_what_the_program_holds_from_the_start_is_no_use_of_disk(name: str) -> None:
+    program = Tree.of({f"{n}.bin": b"x" * 500_000 for n in range(8)})
+    limits = PATIENT.updated(disk_mib=2)
+    writes = "head -c {} /dev/zero > new; sleep 0.3\n".format
+    assert run(name, writes(1_000_000), program=program, limits=limits).killed_by is None
+    assert run(name, writes(3_000_000), program=program, limits=limits).killed_by == "disk"
+
+
+@WEAK_OR_STRONG
 def test_output_that_is_no_text_is_kept_as_bytes(name: str) -> None:
     done = run(name, r"printf '\377\376\000x'; printf '\200' >&2; exit 5" + "\n")
     assert (done.stdout, done.stderr, done.exit_code) == (b"\xff\xfe\0x", b"\x80", 5)
@@ -305,6 +314,12 @@ def test_standard_input_is_empty_and_signals_are_at_their_defaults(name: str) ->
     assert run(name, "cat; test ! -t 0\n").exit_code == 0
     status = run(name, "grep -E '^Sig(Ign|Blk)' /proc/self/status\n").stdout.split()
     assert [int(word, 16) for word in status[1::2]] == [0, 0]
+
+
+@WEAK_OR_STRONG
+def test_descriptors_and_core_files_are_limited(name: str) -> None:
+    done = run(name, "ulimit -n; ulimit -c; ulimit -Hn; ulimit -Hc\n")
+    assert done.stdout.split() == [b"256", b"0", b"256", b"0"]
 
 
 @WEAK_OR_STRONG

@@ -5,7 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import time
+from collections.abc import Iterator
+from contextlib import suppress
+from importlib.util import cache_from_source
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,11 +17,14 @@ from rsi.errors import SandboxFailure, SubmissionError
 from rsi.ports import Execution
 from rsi.prism.task import Limits
 from rsi.prism.tree import Tree
+from workers.sandbox import interpreter
 from workers.sandbox import scratch as scratch_module
+from workers.sandbox import watch as watch_module
 from workers.sandbox.cell import Ending, cell_environment, refused, supervised
-from workers.sandbox.census import private_memory, take_census
+from workers.sandbox.census import Usage, private_memory, take_census
+from workers.sandbox.interpreter import running_interpreter
 from workers.sandbox.scratch import cells_root, scratch, sweep
-from workers.sandbox.watch import Capture, Frames
+from workers.sandbox.watch import Capture, Frames, Watch
 
 
 def test_a_capture_keeps_all_of_a_short_stream() -> None:
@@ -157,3 +164,104 @@ def test_a_root_of_cells_that_is_not_ours_is_refused(
     (tmp_path / f"rsi-cells-{os.getuid()}").symlink_to("/usr")
     with pytest.raises(SandboxFailure, match="TMPDIR"):
         cells_root()
+
+
+def test_the_interpreter_brings_pytest_and_hides_all_else() -> None:
+    found = running_interpreter()
+    assert Path(found.executable).is_file() and not Path(found.executable).is_symlink()
+    assert found.site in found.hidden
+    names = [name for _, name in found.packages]
+    assert {"pytest", "_pytest", "pluggy", "iniconfig", "packaging"} <= set(names)
+    assert not {"rsi", "ray", "hypothesis", "xdist", "..", "__pycache__"} & set(names)
+    assert all(Path(source).exists() for source, _ in found.packages)
+
+
+def test_packages_without_bytecode_are_compiled_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("fresh", "done"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("x = 1\n")
+    compiled = Path(cache_from_source(str(tmp_path / "done/__init__.py")))
+    compiled.parent.mkdir()
+    compiled.write_bytes(b"old")
+    packages = tuple((str(tmp_path / name), name) for name in ("fresh", "done"))
+    monkeypatch.setattr(interpreter, "provided_packages", lambda: packages)
+    interpreter.compile_packages()
+    assert Path(cache_from_source(str(tmp_path / "fresh/__init__.py"))).is_file()
+    assert compiled.read_bytes() == b"old"
+
+
+def watched(**changes: Any) -> Watch:
+    """A watch of nothing but a pair of captures, with what a test changes."""
+    values: dict[str, Any] = {
+        "limits": Limits(wall_seconds=0.2),
+        "captures": (Capture(1_024), Capture(1_024)),
+        "feeds": {},
+        "exit_fd": None,
+        "usage": Usage,
+        "kill": lambda: None,
+        "work": Path("/none"),
+        "given_bytes": 0,
+    }
+    return Watch(**{**values, **changes})
+
+
+@pytest.fixture
+def ends() -> Iterator[tuple[int, int]]:
+    pair = os.pipe()
+    yield pair
+    for fd in pair:
+        with suppress(OSError):
+            os.close(fd)
+
+
+def test_a_sandbox_that_survives_its_kill_is_no_verdict(
+    ends: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch_module, "DEATH_SECONDS", 0.3)
+    kills: list[float] = []
+    watch = watched(
+        feeds={ends[0]: lambda chunk: None}, kill=lambda: kills.append(time.monotonic())
+    )
+    with pytest.raises(SandboxFailure, match="survived its kill"):
+        watch.until_over()
+    assert len(kills) > 3
+
+
+def test_a_pipe_that_is_held_open_after_the_end_is_left_after_a_moment(
+    ends: tuple[int, int],
+) -> None:
+    over, tell = os.pipe()
+    out = Capture(1_024)
+    os.write(ends[1], b"last words")
+    os.write(tell, b"x")
+    watch = watched(captures=(out, Capture(9)), feeds={ends[0]: out.feed}, exit_fd=over)
+    before = time.monotonic()
+    assert watch.until_over() is None
+    assert 0.25 < time.monotonic() - before < 5
+    assert watch.wall_seconds < 0.2
+    assert out.text() == b"last words"
+    os.close(over)
+    os.close(tell)
+
+
+@pytest.mark.parametrize(
+    ("usage", "killed_by"),
+    [
+        (Usage(tasks=64), "wall"),
+        (Usage(tasks=65), "processes"),
+        (Usage(cpu_seconds=9.9), "wall"),
+        (Usage(cpu_seconds=10.0), "cpu"),
+        (Usage(memory_bytes=1 << 40), "wall"),  # resident, but nothing of it is theirs
+    ],
+)
+def test_each_limit_is_held_at_its_boundary(
+    ends: tuple[int, int], usage: Usage, killed_by: str
+) -> None:
+    read, write = ends
+    watch = watched(
+        feeds={read: lambda chunk: None}, usage=lambda: usage, kill=lambda: os.close(write)
+    )
+    assert watch.until_over() == killed_by
+    assert watch.cpu_seconds == usage.cpu_seconds

@@ -38,8 +38,8 @@ from workers.sandbox.cell import (
 from workers.sandbox.census import Usage, take_census
 from workers.sandbox.interpreter import Interpreter, running_interpreter
 from workers.sandbox.scratch import scratch
-from workers.sandbox.watch import MIB, Capture, Watch
-from workers.trees import write_tree
+from workers.sandbox.watch import MAX_GIVEN, MIB, Capture, Watch
+from workers.trees import disk_usage, write_tree
 
 TOOLS = "/opt/bin"
 _NAMESPACES = (
@@ -92,18 +92,18 @@ def _options() -> str:
 
 def _run(execution: Execution, place: Path) -> Seen:
     captures = Capture(execution.limits.output_bytes), Capture(execution.limits.output_bytes)
-    report, status = Capture(4_096), Capture(4_096)
+    report = Capture(4_096)
+    given = disk_usage(place / "work", MAX_GIVEN)
     with _started(execution, place) as running:
         watch = Watch(
             limits=execution.limits,
             captures=captures,
-            feeds=dict(
-                zip(running.pipes, (x.feed for x in (*captures, report, status)), strict=True)
-            ),
+            feeds=dict(zip(running.pipes, (x.feed for x in (*captures, report)), strict=True)),
             exit_fd=running.pidfd,
             usage=lambda: _usage(running.process.pid),
             kill=lambda: _kill(running.process.pid),
             work=place / "work",
+            given_bytes=given,
         )
         killed_by = watch.until_over()
         _, how, rusage = os.wait4(running.process.pid, 0)
@@ -119,7 +119,7 @@ def _run(execution: Execution, place: Path) -> Seen:
 class _Running:
     process: subprocess.Popen[bytes]
     pidfd: int
-    pipes: tuple[int, int, int, int]
+    pipes: tuple[int, int, int]
 
 
 @contextmanager
@@ -133,14 +133,13 @@ def _started(execution: Execution, place: Path) -> Iterator[_Running]:
 
     process = None
     try:
-        out, err, report, status = pipe(), pipe(), pipe(), pipe()
+        out, err, report = pipe(), pipe(), pipe()
         texts = _memory_file(_PYTEST), _memory_file(_PASSWD)
         opened.extend(texts)
         command = [
             *_prefix(place),
             *_NAMESPACES,
             *_files(execution, place, texts),
-            *("--json-status-fd", str(status[1])),
             *_environment(execution),
             *supervised(execution, running_interpreter().executable, str(report[1]), SUBMISSION),
         ]
@@ -150,17 +149,17 @@ def _started(execution: Execution, place: Path) -> Iterator[_Running]:
                 stdin=subprocess.DEVNULL,
                 stdout=out[1],
                 stderr=err[1],
-                pass_fds=(report[1], status[1], *texts),
+                pass_fds=(report[1], *texts),
                 env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"},
                 cwd="/",
             )
             opened.append(os.pidfd_open(process.pid))
         except OSError as error:
             raise SandboxFailure(f"cannot start bwrap: {error}") from error
-        for pair in (out, err, report, status):
+        for pair in (out, err, report):
             os.close(pair[1])
             opened.remove(pair[1])
-        yield _Running(process, opened[-1], (out[0], err[0], report[0], status[0]))
+        yield _Running(process, opened[-1], (out[0], err[0], report[0]))
     finally:
         if process is not None and process.returncode is None:
             _kill(process.pid)

@@ -10,6 +10,7 @@ from rsi.prism.task import Limits
 from rsi.prism.tree import Tree
 from workers.sandbox import bubblewrap
 from workers.sandbox.bubblewrap import BubblewrapSandbox
+from workers.sandbox.interpreter import compile_packages
 from workers.sandbox.process import ProcessSandbox
 from workers.sandbox.scratch import sweep
 
@@ -78,6 +79,8 @@ def _working(name: Isolation) -> Sandbox:
 
             docker.check()
             docker.reap_orphans()
+        else:
+            compile_packages()
         fault = probe(sandbox)
     except SandboxFailure as error:
         fault = str(error)

@@ -30,8 +30,8 @@ from rsi.ports import Completed, Execution, Isolation
 from workers.sandbox.cell import CELL_UID, Ending, Seen, complete, refused
 from workers.sandbox.container import OWNER_LABEL, Census, container_options, owner_of
 from workers.sandbox.scratch import scratch
-from workers.sandbox.watch import DEATH_SECONDS, Capture, Frames, Watch
-from workers.trees import write_tree
+from workers.sandbox.watch import DEATH_SECONDS, MAX_GIVEN, Capture, Frames, Watch
+from workers.trees import disk_usage, write_tree
 
 BASE_IMAGE = "rsi-base:py311"
 DEFAULT_HOST = "unix:///var/run/docker.sock"
@@ -125,6 +125,7 @@ def _run(execution: Execution, place: Path, image: str) -> Seen:
 
 def _observe(execution: Execution, place: Path, container: str, api: Any) -> Seen:
     captures = Capture(execution.limits.output_bytes), Capture(execution.limits.output_bytes)
+    given = disk_usage(place / "work", MAX_GIVEN)
     killer = Killer(container, api)
     with _attached(container, api) as stream:
         watch = Watch(
@@ -135,6 +136,7 @@ def _observe(execution: Execution, place: Path, container: str, api: Any) -> See
             usage=Census(container, api).take,
             kill=killer.kill,
             work=place / "work",
+            given_bytes=given,
         )
         api.start(container)
         killed_by = watch.until_over()

@@ -21,8 +21,8 @@ from rsi.ports import Completed, Execution, Isolation
 from workers.sandbox.cell import Ending, Seen, cell_environment, complete, refused, supervised
 from workers.sandbox.census import Usage, take_census
 from workers.sandbox.scratch import scratch
-from workers.sandbox.watch import Capture, Watch
-from workers.trees import write_tree
+from workers.sandbox.watch import MAX_GIVEN, Capture, Watch
+from workers.trees import disk_usage, write_tree
 
 
 class ProcessSandbox:
@@ -47,6 +47,7 @@ class ProcessSandbox:
 def _run(execution: Execution, place: Path) -> Seen:
     captures = Capture(execution.limits.output_bytes), Capture(execution.limits.output_bytes)
     report = Capture(4_096)
+    given = disk_usage(place / "work", MAX_GIVEN)
     with _start(execution, place) as process:
         assert process.stdout is not None and process.stderr is not None
         pidfd = os.pidfd_open(process.pid)
@@ -61,6 +62,7 @@ def _run(execution: Execution, place: Path) -> Seen:
             usage=lambda: _usage(process.pid),
             kill=lambda: _kill(process.pid),
             work=place / "work",
+            given_bytes=given,
         )
         try:
             killed_by = watch.until_over()

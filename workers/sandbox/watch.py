@@ -22,6 +22,8 @@ LINGER_SECONDS = 0.3
 # a stream may say this many times what is kept of it before it counts as a flood
 FLOOD = 16
 MIB = 1_024 * 1_024
+# more than any tree that is given to a cell: what it holds at the start is counted in full
+MAX_GIVEN = 1 << 62
 
 
 @dataclass
@@ -86,7 +88,8 @@ class Watch:
 
     `feeds` takes what each file descriptor brings; `exit_fd` becomes readable when everything in
     the sandbox is dead (None: when all feeds have ended). `kill` ends everything at once and may
-    be called again; `work` is the directory whose bytes count above those it has now.
+    be called again; `work` is the directory whose bytes count, above the `given_bytes` that it
+    held before the start.
     """
 
     limits: Limits
@@ -96,15 +99,11 @@ class Watch:
     usage: Callable[[], Usage]
     kill: Callable[[], None]
     work: Path
+    given_bytes: int
     wall_seconds: float = 0.0
     cpu_seconds: float = 0.0
     _started: float = 0.0
     _disk_due: float = 0.0
-    _disk_most: int = 0
-
-    def __post_init__(self) -> None:
-        given = disk_usage(self.work, 1 << 62)
-        self._disk_most = given + self.limits.disk_mib * MIB
 
     def until_over(self) -> KilledBy | None:
         """Block until the sandbox is over; gives the limit for which we killed it.
@@ -183,7 +182,7 @@ class Watch:
         """Look at the disk every 0.1 s, less often when looking is slow."""
         if now < self._disk_due:
             return None
-        full = disk_usage(self.work, self._disk_most) > self._disk_most
+        full = self._full()
         spent = time.monotonic() - now
         self._disk_due = now + max(DISK_TICK_SECONDS, 10 * spent)
         return "disk" if full else None
@@ -192,4 +191,8 @@ class Watch:
         """A limit that was broken just before the end, or stopped by the file-size limit."""
         if sum(c.total for c in self.captures) > FLOOD * self.limits.output_bytes:
             return "output"
-        return "disk" if disk_usage(self.work, self._disk_most) > self._disk_most else None
+        return "disk" if self._full() else None
+
+    def _full(self) -> bool:
+        most = self.given_bytes + self.limits.disk_mib * MIB
+        return disk_usage(self.work, most) > most
