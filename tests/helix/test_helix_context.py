@@ -74,13 +74,15 @@ def test_the_bound_holds_whenever_it_can_and_the_requirement_stays(
 
 
 def test_long_arguments_go_with_the_text_and_short_ones_stay() -> None:
-    arguments = '{"path": "a.py", "content": "' + "x" * 61 + '"}'
+    arguments = '{"path": "' + "a" * 60 + '", "content": "' + "x" * 61 + '"}'
     calls = (
         ToolCall(call_id="1", name="write_file", arguments=arguments),
         ToolCall(call_id="2", name="run", arguments="{broken"),
     )
     short = shortened(Message(role="assistant", content="hi", tool_calls=calls))
     assert short.content == "hi"
-    assert short.tool_calls[0].arguments == f'{{"path": "a.py", "content": "{LEFT_OUT}"}}'
+    assert short.tool_calls[0].arguments == (
+        '{"path": "' + "a" * 60 + f'", "content": "{LEFT_OUT}"}}'
+    )
     assert short.tool_calls[1].arguments == "{}"
     assert [c.call_id for c in short.tool_calls] == ["1", "2"]

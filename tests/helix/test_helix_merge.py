@@ -139,6 +139,19 @@ async def test_a_suite_too_deep_to_merge_is_given_up() -> None:
     assert "cannot be built" in dropped[0].reason
 
 
+async def test_suites_too_large_together_lose_the_last() -> None:
+    def large(name: str) -> Part:
+        files = {f"{name}{n}": "" for n in range(1_100)}
+        tree = word_suite("wants doubled").tree
+        return Part(name, Suite(tree=Tree(files={**tree.files, **Tree.of(files).files})))
+
+    one, two = large("suite_1"), large("suite_2")
+    suite, dropped = await merge(job([ScriptedModel()]), [one, two], [MENDED])
+    assert suite == one.suite
+    assert [d.what for d in dropped] == ["suite_2"]
+    assert "at most 2000 files" in dropped[0].reason
+
+
 async def test_the_given_program_has_to_be_rejected() -> None:
     one = job([ScriptedModel()])
     lax = word_suite("bans tripled")

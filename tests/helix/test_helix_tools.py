@@ -146,6 +146,8 @@ def test_native_calls_are_bounded_named_and_answered_by_id() -> None:
     found = calls_of(says("", *many), native=True)
     assert len(found) == MAX_CALLS_A_REPLY == 8
     assert found[1] == ToolCall(call_id="call_1", name="ru_n_", arguments="{")
+    (long,) = calls_of(says("", ToolCall(call_id="x", name="n" * 99, arguments="")), native=True)
+    assert long.name == "n" * 64
     message = spoken(says("text", *many), found, native=True)
     assert [c.arguments for c in message.tool_calls] == ["{}"] * 8
     result = answered(found[1], "done", native=True)
