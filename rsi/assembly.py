@@ -31,7 +31,7 @@ from workers.sandbox import choose_sandbox
 from workers.store import RunStore
 from workers.tracker import MlflowTracker
 
-FLUSH_S = 60.0
+FLUSH_S = 20.0
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def _tracking(settings: PlaySettings, store: RunStore) -> Iterator[None]:
     try:
         yield
     finally:
-        tracker.flush(FLUSH_S)
+        tracker.stop(FLUSH_S)
 
 
 def _pool(cluster: ClusterSettings, spec: PlaySpec) -> Any:

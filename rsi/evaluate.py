@@ -50,22 +50,27 @@ def evaluate(settings: EvaluateSettings, console: Console) -> int:
         console.print(note, highlight=False, markup=False, soft_wrap=True)
     budget = Budget(rollouts=len(requests))
     with open_stage(settings, scene, inputs, budget, len(requests), console) as stage:
+        store = stage.store
+        store.once("run_started", store.run_id, lambda: {"inputs": store.inputs})
         rollouts = stage.evaluator.evaluate(requests)
+        scored = figures(rollouts)
+        result = {"split": settings.split, "tasks": len(tasks), "winner": scored}
+        store.once("release", settings.split, lambda: result)
         summary = {
             "command": "evaluate",
-            "runId": stage.store.run_id,
+            "runId": store.run_id,
             "split": settings.split,
             "tasks": len(tasks),
             "repetitions": settings.repetitions,
             "strategyId": strategy.strategy_id,
             "digest": document["digest"],
-            **figures(rollouts),
+            **scored,
         }
-        stage.store.write_json("summary.json", summary)
-        folder = stage.store.folder
+        store.write_json("summary.json", summary)
+        store.once("run_finished", store.run_id, dict)
     title = f"{settings.split} split, {len(tasks)} tasks × {settings.repetitions}"
     print_scores(console, title, {strategy.strategy_id[:12]: summary})
-    console.print(f"written: {folder / 'summary.json'}", highlight=False, soft_wrap=True)
+    console.print(f"written: {store.folder / 'summary.json'}", highlight=False, soft_wrap=True)
     return 0
 
 

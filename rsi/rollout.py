@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from rsi.budget import Caps
 from rsi.digest import seed_of
-from rsi.errors import InfrastructureError
 from rsi.helix.label import label_of
 from rsi.helix.solve import solve
 from rsi.ports import LanguageModel, Sandbox
@@ -30,14 +29,12 @@ async def run_rollout(
 ) -> Rollout:
     """Let TestHelix write a suite under the caps, then judge it on the panel in scope.
 
-    When the world fails (endpoint, sandbox) the rollout has a `failure` and no outcome, never
-    a zero. Raises ModelRefused when the endpoint refuses for good.
+    When the world fails while judging the rollout has a `failure` and no outcome, never a
+    zero. Raises InfrastructureError when it fails before (what was spent is then unknown), and
+    ModelRefused when the endpoint refuses for good.
     """
     seed = seed_of(run_seed, task.task_id, request.repetition)
-    try:
-        solution = await solve(task, request.strategy, caps, models, sandbox, workflow, seed)
-    except InfrastructureError as error:
-        return _rollout(request, task, sandbox, None, failure=str(error))
+    solution = await solve(task, request.strategy, caps, models, sandbox, workflow, seed)
     failure = _world_failure(solution)
     outcome = None
     if not failure:
@@ -66,11 +63,10 @@ def _rollout(
     request: RolloutRequest,
     task: Task,
     sandbox: Sandbox,
-    solution: Solution | None,
-    outcome: Outcome | None = None,
-    failure: str = "",
+    found: Solution,
+    outcome: Outcome | None,
+    failure: str,
 ) -> Rollout:
-    found = solution or Solution.model_validate({"suite": {"tree": {}}})
     return Rollout(
         rollout_id=request.rollout_id,
         strategy_id=request.strategy.strategy_id,

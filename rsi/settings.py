@@ -20,7 +20,7 @@ from rsi.wire import Record
 from workers.benchmark import BenchmarkSettings
 from workers.llm import ModelProfile
 
-RUN_ID = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$")
+RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 
 
 class SandboxSettings(Record):
@@ -82,7 +82,7 @@ class PlaySettings(Record):
     @field_validator("run_id")
     @classmethod
     def _plain_name(cls, value: str | None) -> str | None:
-        if value is not None and not RUN_ID.match(value):
+        if value is not None and not RUN_ID.fullmatch(value):
             raise ValueError(f"must match {RUN_ID.pattern}")
         return value
 

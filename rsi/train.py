@@ -64,7 +64,7 @@ def train(settings: TrainSettings, argv: Sequence[str], console: Console) -> int
 
 def check_plan(settings: TrainSettings, scene: Scene) -> int:
     """Count the rollouts that the plan needs; raises SettingsError when the budget is too small."""
-    sizes = {name: len(scene.benchmark.split(name)) for name in SPLITS}
+    sizes: dict[str, int] = {name: len(scene.benchmark.split(name)) for name in SPLITS}
     planned = settings.evolution.planned_rollouts(sizes)
     if planned > settings.budget.rollouts:
         parts = settings.evolution.breakdown(sizes)
@@ -99,14 +99,16 @@ def run(settings: TrainSettings, scene: Scene, stage: Stage) -> dict[str, Any]:
         reflector=reflector_of(settings),
         caps=settings.caps,
     )
-    tasks = {n: [(t.task_id, t.family) for t in scene.benchmark.split(n)] for n in SPLITS}
+    tasks: dict[str, list[tuple[str, str]]] = {
+        n: [(t.task_id, t.family) for t in scene.benchmark.split(n)] for n in SPLITS
+    }
     result = evolve(settings.evolution, settings.strategy, tasks, world, settings.seed)
     tested = store.once(
         "release", "test", lambda: test(settings, scene, stage, result.winner.strategy)
     )
     frozen = freeze(sections(settings, scene, stage, result, tested))
     store.write_json("frozen_strategy.json", frozen)
-    store.once("frozen", frozen["digest"], lambda: {"digest": frozen["digest"]})
+    store.once("frozen", frozen["digest"], lambda: {"digest": frozen["digest"], "frozen": frozen})
     for candidate in result.archive.candidates:
         store.save_strategy(candidate.strategy)
     store.write_projections()

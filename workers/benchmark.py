@@ -63,6 +63,7 @@ def open_benchmark(settings: BenchmarkSettings) -> Benchmark:
     if settings.name == "kata":
         pairs = load_kata()
         return Benchmark("kata", {t.task_id: t for t, _ in pairs}, {t.task_id: p for t, p in pairs})
+    assert settings.path is not None, "checked when the settings were made"
     dataset = open_dataset(settings.path, skip_broken=True)
     tasks = {i: dataset.load_task(i) for i in dataset.task_ids}
     panels = {i: dataset.load_panel(i) for i in dataset.task_ids}

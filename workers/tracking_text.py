@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rsi.prism.outcome import Outcome
-from rsi.strategy import to_snake
+from rsi.wire import to_snake
 
 COLUMNS = ["task_id", "repetition", "scope", "f", "s", "a", "r", "label", "failure", "cells"]
 COLUMNS += ["tokens", "usd", "sandbox_seconds"]

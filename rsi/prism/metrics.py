@@ -6,7 +6,8 @@ H is the harmonic mean of the aggregates (TestPrism, page 2; H recomputed in eve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from pydantic import Field
@@ -18,7 +19,6 @@ from rsi.prism.outcome import Outcome, State
 from rsi.wire import Record
 
 REPLICATES = 2_000
-Tally = Mapping[str, Sequence[Outcome]]
 
 
 class Interval(Record):
@@ -115,9 +115,7 @@ def score(outcomes: Sequence[Outcome]) -> dict[str, Score]:
     for name, column in (("rar", 0), ("jsf", 1), ("rar_strict", 4), ("jsf_strict", 5)):
         scores[name] = _proportion(name, done, len(outcomes), clusters, column, independent)
     for name, column in (("var", 2), ("irr", 3)):
-        scores[name] = _mean(
-            name, clusters, len(outcomes), lambda rows, c=column: _nanmean(rows, c)
-        )
+        scores[name] = _mean(name, clusters, len(outcomes), partial(_nanmean, column=column))
     scores["h"] = _mean("h", clusters, len(outcomes), _h)
     return scores
 
@@ -199,7 +197,7 @@ def _proportion(
             used=len(done),
             total=total,
         )
-    return _mean(name, clusters, total, lambda rows: _nanmean(rows, column))
+    return _mean(name, clusters, total, partial(_nanmean, column=column))
 
 
 def _mean(
