@@ -199,6 +199,15 @@ def test_siblings_differ_in_two_facets_or_more(evidence: dict[str, Any]) -> None
             assert sum(one[key] != other[key] for key in one) >= 2
 
 
+def test_the_contract_asks_for_untouched_arguments_exactly_where_that_is_checked(
+    kata: list[Pair],
+) -> None:
+    for task, panel in kata:
+        checked = any(check.check_id.startswith("m") for check in panel.checks)
+        asked = "The function leaves its arguments unchanged." in task.instruction
+        assert asked == checked, task.task_id
+
+
 def test_every_shown_example_is_true_of_the_reference(kata: list[Pair]) -> None:
     for task, panel in kata:
         name = entry_point(task)

@@ -12,11 +12,11 @@ import pytest
 
 from rsi.errors import BenchmarkError
 from rsi.prism.corpus import assemble_corpus, engine, labels, load_families, load_kata, running
-from rsi.prism.corpus.candidates import Origin, examine, valid_programs, wrong_programs
+from rsi.prism.corpus.candidates import Candidate, Origin, examine, valid_programs, wrong_programs
 from rsi.prism.corpus.examples import ExampleChooser, Exposure, block, document, example, style_for
 from rsi.prism.corpus.family import Facets, Family, altered, fill, template
 from rsi.prism.corpus.running import Overrun, Result, call, fresh, mutable, observe, program
-from rsi.prism.corpus.selection import common_checks, confusable
+from rsi.prism.corpus.selection import Chosen, common_checks, confusable
 from rsi.prism.corpus.siblings import Calls, Sibling, combinations, distance, prelude
 from rsi.prism.corpus.verifier_prelude import _eq, _raises
 
@@ -182,7 +182,12 @@ def test_valid_programs_that_disagree_are_a_fault_of_the_corpus() -> None:
 
 
 @pytest.mark.parametrize(
-    "body", ["return xs.clear() or None", "return tuple(x + 1 for x in xs)", "while True: pass"]
+    "body",
+    [
+        "xs += [1]; return [x + 1 for x in xs[:-1]]",
+        "return tuple(x + 1 for x in xs)",
+        "while True: pass",
+    ],
 )
 def test_a_valid_program_may_not_mutate_change_type_or_hang(body: str, brief: None) -> None:
     family = toy()
@@ -195,6 +200,42 @@ def test_too_few_wrong_programs_are_reported() -> None:
     family = toy(algorithms=toy().algorithms * 3)
     with pytest.raises(BenchmarkError, match=r"fewer than 11|too few different wrong programs"):
         engine.label_family(family, 0)
+
+
+def suspect(family: Family, failed: set[int]) -> Candidate:
+    results = observe(family.algorithms[0](FACETS), "add", Calls(family).pool)
+    return Candidate(Origin("slip", 0), "", results, frozenset(failed), frozenset())
+
+
+@pytest.mark.parametrize(("failed", "unfit"), [({0}, 1), ({1}, None), ({0, 1}, 1)])
+def test_a_sibling_whose_suites_could_be_right_elsewhere_is_named(
+    failed: set[int], unfit: int | None
+) -> None:
+    family = toy()
+    pair = [sibling(family, FACETS), sibling(family, {**FACETS, "op": "-"}, 2)]  # agree on call 0
+    good, bad = suspect(family, set()), suspect(family, failed)
+    panels = [(Chosen(good, (), (bad,), bad), ())] * 2
+    assert engine._confused(pair, panels) == unfit
+
+
+def test_a_program_that_does_not_repeat_its_results_gets_no_label() -> None:
+    turns = iter(range(9))
+    family = toy(slips=(lambda facets: f"def add(xs):\n    return [{next(turns)}]\n",))
+    place = sibling(family, FACETS)
+    found = examine(family, FACETS, Origin("slip", 0), place.calls, place.want)
+    assert found is not None
+    with pytest.raises(BenchmarkError, match="kata-toy-01: slip 0 does not repeat"):
+        engine._repeated(place, found)
+
+
+def test_a_label_rests_on_three_runs() -> None:
+    rendered = []
+    family = toy(slips=(lambda facets: rendered.append(1) or "def add(xs):\n    return 0\n",))
+    place = sibling(family, FACETS)
+    found = examine(family, FACETS, Origin("slip", 0), place.calls, place.want)
+    assert found is not None
+    assert engine._repeated(place, found) == ["c01", "c02", "c03"]
+    assert len(rendered) == 3
 
 
 def test_a_misread_program_keeps_the_siblings_own_name() -> None:
