@@ -104,6 +104,8 @@ class LiteLLMModel:
 
     async def _ask(self, request: ModelRequest) -> Any:
         litellm = load_litellm()
+        from openai import OpenAIError  # the root of what LiteLLM raises
+
         profile = self.profile
         try:
             async with asyncio.timeout(profile.timeout_seconds):
@@ -112,7 +114,10 @@ class LiteLLMModel:
             raise ModelUnavailable(
                 f"{_place(profile)}: no answer within {profile.timeout_seconds:g} s"
             ) from None
-        except litellm.exceptions.OpenAIError as error:
+        except OpenAIError as error:
+            # a fault of the embedded coder is ours, not an endpoint that may recover
+            if profile.builtin and getattr(error, "status_code", 0) != 404:
+                raise
             raise classify(error, _place(profile), profile.api_key_env) from None
 
     def _read(self, request: ModelRequest, response: Any) -> ModelReply:

@@ -9,17 +9,30 @@ from typing import Any
 
 from workers.builtin_coder.boundaries import boundary_calls
 from workers.builtin_coder.check import Check
-from workers.builtin_coder.conversation import Conversation, Turn, is_cut
+from workers.builtin_coder.conversation import Conversation, is_cut
 from workers.builtin_coder.examples import read_examples
 from workers.builtin_coder.flavour import Flavour
 from workers.builtin_coder.notation import called_names, equal_values, is_value, normal
-from workers.builtin_coder.scripts import SEARCH_PATH, search_text
-from workers.builtin_coder.suite_text import ENTRY_TEXT, TEST_FILE, read_suite, write_suite
+from workers.builtin_coder.scripts import (
+    SEARCH_PATH,
+    STATEMENTS_PATH,
+    change_rows,
+    search_text,
+    statements_text,
+)
+from workers.builtin_coder.suite_text import (
+    ENTRY_TEXT,
+    TEST_FILE,
+    read_suite,
+    row_of,
+    write_suite,
+)
 
 Action = tuple[str, dict[str, Any]]
 SUITE_PATH = f"submission/{TEST_FILE}"
 ENTRY_PATH = "submission/run_tests.sh"
 RUN_SUITE = f"sh {ENTRY_PATH}"
+_SEARCH = f"python3 -BWignore {SEARCH_PATH}"
 MAX_SEARCHES = 5
 # CPU seconds of the search batches in order; later ones go further
 BATCH_SECONDS = (0.3, 0.5, 0.7, 0.8, 0.8, 1.0)
@@ -43,10 +56,8 @@ class Author:
         """Choose the next tool calls; the last resort is to submit what there is."""
         if not self.written:
             return self._read_next() or self._first_suite()
-        if self._lost:
-            return [("read_file", {"path": SUITE_PATH})]
-        if self.seen.kind == "Revise" and not self._wrote_since(self.seen.stage):
-            return self._write(self._revised()) + self._search_actions(0)
+        if self.seen.kind == "Revise" and self.seen.turns[-1].stage < self.seen.stage:
+            return self._revise()
         return self._mend()
 
     @cached_property
@@ -85,17 +96,6 @@ class Author:
     @property
     def written(self) -> bool:
         return any(t.tool == "write_file" and t.path == SUITE_PATH for t in self.seen.turns)
-
-    @property
-    def _lost(self) -> bool:
-        """The suite was written but its text is no longer visible, and it was not read again."""
-        if any(read_suite(text) for text in self._suite_texts):
-            return False
-        last = self.seen.turns[-1]
-        return not (last.tool == "read_file" and last.path == SUITE_PATH)
-
-    def _wrote_since(self, stage: int) -> bool:
-        return any(t.path == SUITE_PATH and t.stage >= stage for t in self.seen.turns)
 
     @cached_property
     def target(self) -> str:
@@ -147,75 +147,70 @@ class Author:
         return actions
 
     @cached_property
-    def _searches(self) -> list[Turn]:
-        return [
-            t
-            for t in self.seen.turns
-            if t.tool == "run" and SEARCH_PATH in t.command and " probe" not in t.command
-        ]
-
-    @cached_property
-    def _last_run(self) -> Turn | None:
-        runs = [t for t in self.seen.turns if t.tool == "run" and "sed -n" not in t.command]
-        return runs[-1] if runs else None
+    def _searches(self) -> int:
+        """Search batches so far; their commands are short and stay visible."""
+        runs = [t for t in self.seen.turns if t.tool == "run" and SEARCH_PATH in t.command]
+        return sum(" probe" not in t.command for t in runs)
 
     def _mend(self) -> list[Action]:
         """Search until the suite passes, then add derived checks, then hand in."""
-        last = self._last_run
-        fresh = self.seen.turns[-1].path in (SUITE_PATH, ENTRY_PATH)
-        if last is None or (fresh and not self._finished):
-            return self._search_actions(len(self._searches))
-        if "NO REPAIR" in last.result and re.search(r"failing: 0 ", last.result):
-            return self._look_further()
-        if "REPAIRED" in last.result:
+        newest = self.seen.turns[-1]
+        if newest.tool == "write_file":
+            return self._search(0)
+        if newest.tool == "read_file" or "REPAIRED" in newest.result:
             return self._probe() or self._hand_in()
-        if " probe" in last.command:
-            return self._extend(last.result) if not self._finished else self._hand_in()
-        if last.command.startswith(RUN_SUITE) and "exit status 0" in last.result:
+        if re.search(r"NO REPAIR tried: \d+ failing: 0 ", newest.result):
+            return self._look_further()
+        if " probe" in newest.command:
+            return self._extend(newest.result) or self._hand_in()
+        if SUITE_PATH in newest.command:
+            return self._search(0) if self.seen.kind == "Revise" else self._hand_in()
+        if newest.command.startswith(RUN_SUITE) and "exit status 0" in newest.result:
             return [("submit", {})]
-        if len(self._searches) >= MAX_SEARCHES + 2 * (self.seen.stage - 1):
+        if newest.tool == "submit" and self.seen.kind == "Pair is inconsistent":
+            return self._search(self._searches)
+        if self._searches >= MAX_SEARCHES + 2 * (self.seen.stage - 1):
             return [("submit", {})]
-        return self._search_actions(len(self._searches))
+        return self._search(self._searches)
 
-    @property
-    def _finished(self) -> bool:
-        """The suite was extended after the last probe."""
-        probes = [i for i, t in enumerate(self.seen.turns) if " probe" in t.command]
-        writes = [i for i, t in enumerate(self.seen.turns) if t.path == SUITE_PATH]
-        return bool(probes and writes and writes[-1] > probes[-1])
-
-    def _search_actions(self, batch: int) -> list[Action]:
+    def _search(self, batch: int) -> list[Action]:
         level = min(batch + 1, 4)
         actions: list[Action] = []
-        if batch in (0, 1) or "can't open file" in (
-            self._last_run.result if self._last_run else ""
-        ):
-            text = search_text(statements=batch > 0)
-            actions.append(("write_file", {"path": SEARCH_PATH, "content": text}))
+        sent = {t.path for t in self.seen.turns if t.tool == "write_file"}
+        gone = "can't open file" in self.seen.turns[-1].result
+        if SEARCH_PATH not in sent or gone or self.seen.kind == "Revise":
+            actions.append(("write_file", {"path": SEARCH_PATH, "content": search_text()}))
+        if level > 1 and (STATEMENTS_PATH not in sent or gone):
+            text = statements_text()
+            actions.append(("write_file", {"path": STATEMENTS_PATH, "content": text}))
         seconds = BATCH_SECONDS[min(batch, len(BATCH_SECONDS) - 1)]
-        order = _ORDERS[self.flavour.order]
-        command = (
-            f"python3 -BWignore {SEARCH_PATH} {self.target} {level} {self.seed % 997} {seconds}"
-        )
-        return [*actions, ("run", {"command": f"{command} {order}".strip()})]
+        words = [_SEARCH, self.target, level, self.seed % 997, seconds, _ORDERS[self.flavour.order]]
+        command = " ".join(map(str, words)).strip()
+        return [*actions, ("run", {"command": command})]
 
     def _look_further(self) -> list[Action]:
         """The suite accepts the program as given: look for examples that were cut off."""
-        documents = [p for p in self.files if p.endswith((".md", ".txt", ".rst"))][:2]
         fresh = [c for c in self._stated if c.key not in {k.key for k in self.checks}]
-        if fresh:
-            return self._write((*self.checks, *fresh)) + self._search_actions(0)
-        return self._read_part(documents, 4) or [("submit", {})]
+        if fresh and any(read_suite(text) for text in self._suite_texts):
+            return [self._change([], fresh), *self._search(0)]
+        documents = [p for p in self.files if p.endswith((".md", ".txt", ".rst"))]
+        return self._read_part(documents[:2], 4) or [("submit", {})]
 
     def _probe(self) -> list[Action]:
+        """Ask for results on boundary inputs; without a check in sight, read the suite first."""
+        if not self.checks and self.seen.turns[-1].tool != "read_file":
+            return [("read_file", {"path": SUITE_PATH})]
+        if any(" probe" in turn.command for turn in self.seen.turns):
+            return []
         calls = boundary_calls(self.checks, self.flavour.boundaries, self.flavour.wide, self.seed)
-        if not calls or any(not c.stated for c in self.checks):
+        if not calls:
             return []
         lines = "\n".join(calls)
-        command = f"python3 -BWignore {SEARCH_PATH} {self.target} probe <<'END'\n{lines}\nEND"
-        return [("run", {"command": f"{command}\nrm -rf .repair"})]
+        command = f"{_SEARCH} {self.target} probe <<'END'\n{lines}\nEND\nrm -rf .repair"
+        return [("run", {"command": command})]
 
     def _extend(self, result: str) -> list[Action]:
+        """Add the results on which enough different repairs agree."""
         derived = []
         for line in result.splitlines():
             match = re.match(r"^(.+?) => (.+) # (\d+) of (\d+)$", line)
@@ -224,29 +219,35 @@ class Author:
             agreeing, repairs = int(match.group(3)), int(match.group(4))
             if agreeing == repairs and agreeing >= self.flavour.agreement:
                 derived.append(Check(match.group(1), match.group(2), stated=False))
-        return self._write((*self.checks, *derived)) if derived else self._hand_in()
+        return [self._change([], derived)] if derived else []
+
+    def _change(self, dropped: list[str], added: list[Check]) -> Action:
+        rows = [row_of(check) for check in added]
+        return "run", {"command": change_rows(SUITE_PATH, dropped, rows)}
 
     def _hand_in(self) -> list[Action]:
         ran = self.seen.turns[-1].command.startswith(RUN_SUITE)
-        if self.flavour.rerun and not ran:
+        if not ran and (self.flavour.rerun or "REPAIRED" in self.seen.turns[-1].result):
             return [("run", {"command": f"{RUN_SUITE}; s=$?; rm -rf .repair; exit $s"})]
         return [("submit", {})]
 
-    def _revised(self) -> tuple[Check, ...]:
-        """Checks after the complaints: wrong ones go, the reviewer's supported ones come in."""
-        checks = list(self.checks)
+    def _revise(self) -> list[Action]:
+        """Drop the checks that reviews refute, take over what they support, search again."""
         stated = {check.key: check for check in self._stated}
+        dropped: list[str] = []
+        added: list[Check] = []
         for fault, call, expected in complaints(self.seen.brief):
-            key = ((), normal(call))
-            own = stated.get(key)
-            if fault == "suite":
-                kept = own is not None
-                checks = [c for c in checks if c.key != key or (kept and own and c.agrees(own))]
-            elif is_value(expected) and called_names(call):
+            own = stated.get(((), normal(call)))
+            if fault == "suite" and (own is None or not equal_values(own.wanted, expected)):
+                dropped.append(normal(call))
+            elif fault == "repair" and is_value(expected) and called_names(call):
                 supported = own is None or equal_values(own.expected, expected)
-                if supported and all(c.key != key for c in checks):
-                    checks.append(Check(call, expected))
-        return tuple(checks)
+                added.extend([Check(call, expected)] if supported else [])
+        if not dropped and not added:
+            return [("submit", {})]
+        calls = [*dropped, *(normal(check.call) for check in added)]
+        change = self._change(calls, added)
+        return [change, *self._search(0)] if added else [change, ("submit", {})]
 
 
 def complaints(brief: str) -> list[tuple[str, str, str]]:

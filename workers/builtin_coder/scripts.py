@@ -3,20 +3,49 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 
 SEARCH_PATH = ".repair/search.py"
+STATEMENTS_PATH = ".repair/search_statements.py"
 _IMPORTS = "import ast, collections, importlib, itertools, json, os, random, signal, sys, time"
-_NO_STATEMENTS = "def statement_edits(source, values):\n return []"
+# the edits of statements are sent later, beside the search program
+_LATER = """try:
+ from search_statements import statement_edits
+except ImportError:
+ def statement_edits(source, values):
+  return []"""
+# changes rows of the suite without sending it again: `-call` drops rows, `+row` adds one
+_CHANGE_ROWS = """import sys
+p = sys.argv[1]
+s = open(p).read()
+for x in sys.stdin.read().splitlines():
+ if x[0] == "-":
+  s = "".join(y for y in s.splitlines(True) if not y.startswith("    (lambda: " + x[1:] + ","))
+ else:
+  s = s.replace("\\n]\\n", "\\n" + x[1:] + "\\n]\\n", 1)
+open(p, "w").write(s)"""
 
 
 @cache
-def search_text(statements: bool) -> str:
-    """The search program; with `statements` it also edits statements, names and guards."""
-    middle = _short("search_statements") if statements else _NO_STATEMENTS
-    parts = [_IMPORTS, _short("search_expressions"), middle, _short("search_drive")]
+def search_text() -> str:
+    """The search program with its edits of expressions."""
+    parts = [_IMPORTS, _short("search_expressions"), _LATER, _short("search_drive")]
     return "\n".join(parts) + "\n"
+
+
+@cache
+def statements_text() -> str:
+    """The edits of statements, names and guards, a module that the search program finds."""
+    return "import ast\n" + _short("search_statements") + "\n"
+
+
+def change_rows(path: str, dropped: Sequence[str], added: Sequence[str]) -> str:
+    """A shell command that drops the rows of some calls from a suite and adds others."""
+    lines = [*(f"-{call}" for call in dropped), *(f"+{row}" for row in added)]
+    text = "\n".join(lines)
+    return f"python3 -c '{_CHANGE_ROWS}' {path} <<'END'\n{text}\nEND"
 
 
 def _short(name: str) -> str:

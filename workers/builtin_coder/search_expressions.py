@@ -45,8 +45,7 @@ def constants(value: Any) -> Iterator[ast.expr]:
     if isinstance(value, bool):
         others = [not value]
     elif isinstance(value, (int, float)):
-        tenth = value / 10 if value % 10 else value // 10
-        others = [value + 1, value - 1, -value, 0, 1, value * 10, tenth]
+        others = [value + 1, value - 1, -value, 0, 1, value * 10, value // 10]
     elif isinstance(value, str):
         others = ["", " ", value.lower(), value.upper(), value.strip(), value + " "]
     for other in dict.fromkeys(others):

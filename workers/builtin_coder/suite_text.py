@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from workers.builtin_coder.check import Check
-from workers.builtin_coder.notation import called_names
+from workers.builtin_coder.notation import called_names, normal
 
 TEST_FILE = "test_requirement.py"
 ENTRY_TEXT = '#!/bin/sh\nexec python3 -B "$TP_SUBMISSION/test_requirement.py"\n'
@@ -94,7 +94,7 @@ def write_suite(
     space = room - json_length(top) - json_length(_BOTTOM)
     rows = []
     for check in sorted(checks, key=lambda c: not c.stated):
-        row = _row(check)
+        row = row_of(check) + "\n"
         space -= json_length(row)
         if space < 0:
             break
@@ -117,8 +117,9 @@ def _value(line: str) -> str:
     return line.split("=", 1)[1] if _assigned(line) else line
 
 
-def _row(check: Check) -> str:
-    call = check.call
+def row_of(check: Check) -> str:
+    """The line of one check in the table of the suite."""
+    call = normal(check.call)
     if check.setup:
         steps = []
         for line in check.setup:
@@ -127,7 +128,7 @@ def _row(check: Check) -> str:
         call = f"({', '.join(steps)}, {call})[-1]"
     origin = _STATED if check.stated else _DERIVED
     expected = check.expected or "None"
-    return f"    (lambda: {call}, {expected}, {check.raises!r}, {origin!r}),\n"
+    return f"    (lambda: {call}, {expected}, {check.raises!r}, {origin!r}),"
 
 
 def json_length(text: str) -> int:
