@@ -81,12 +81,21 @@ def _write_file(place: Path, file: File, owner: int | None, writable: bool) -> N
         os.utime(handle, ns=(MTIME_NS, MTIME_NS))
 
 
+def reopen(root: Path) -> None:
+    """Make a directory that hostile code may have closed readable again for its owner."""
+    if stat.S_ISDIR(os.lstat(root).st_mode):  # a link is never followed
+        os.chmod(root, 0o755)
+
+
 def changed_files(tree: Tree, root: Path) -> tuple[str, ...]:
     """Name the files of a tree that are missing, replaced or different below `root`, sorted.
 
     Files that are new there do not count.
     """
-    top = os.open(root, _DIRECTORY)
+    try:
+        top = os.open(root, _DIRECTORY)
+    except OSError:  # the directory itself was replaced or closed
+        return tuple(sorted(path for path in tree.files if not _compiled(path)))
     try:
         return tuple(
             path
@@ -102,6 +111,8 @@ def _same(top: int, path: str, content: bytes) -> bool:
     here = os.dup(top)
     try:
         for folder in folders:
+            if not os.lstat(folder, dir_fd=here).st_mode & stat.S_IXUSR:
+                return False  # said here, for root could open it all the same
             below = os.open(folder, _DIRECTORY, dir_fd=here)
             os.close(here)
             here = below

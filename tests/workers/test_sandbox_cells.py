@@ -203,13 +203,13 @@ def test_a_flood_is_cut_and_a_long_output_is_kept_head_and_tail(name: str) -> No
 @pytest.mark.parametrize(
     "script",
     [
-        "head -c 9000000 /dev/zero > big\n",
-        "for i in 1 2 3 4 5; do head -c 2000000 /dev/zero > $i; done; sleep 20\n",
-        "i=0; while [ $i -lt 9000 ]; do i=$((i+1)); : > f$i; done; sleep 20\n",
+        "head -c 3000000 /dev/zero > big\n",
+        "for i in 1 2 3 4 5; do head -c 500000 /dev/zero > $i; done; sleep 20\n",
+        "i=0; while [ $i -lt 2100 ]; do i=$((i+1)); : > f$i; done; sleep 20\n",
     ],
 )
 def test_a_full_disk_is_named(name: str, script: str) -> None:
-    done = run(name, script, limits=PATIENT.updated(disk_mib=8))
+    done = run(name, script, limits=PATIENT.updated(disk_mib=2))
     assert done.killed_by == "disk"
 
 

@@ -12,7 +12,14 @@ import pytest
 from rsi.errors import SubmissionError
 from rsi.prism.tree import MAX_BYTES, MAX_DEPTH, MAX_FILES, File, Tree
 from workers import trees
-from workers.trees import changed_files, disk_usage, read_tree, remove_tree, write_tree
+from workers.trees import (
+    changed_files,
+    disk_usage,
+    read_tree,
+    remove_tree,
+    reopen,
+    write_tree,
+)
 
 TREE = Tree.of(
     {"run.sh": "#!/bin/sh\n", "a/b/c.txt": "deep", "a/x.bin": b"\x00\xff", "z.py": ""}, ["run.sh"]
@@ -243,6 +250,25 @@ def test_a_file_that_its_owner_may_not_read_any_more_has_changed(root: Path) -> 
     write_tree(tree, root)
     (root / "f").chmod(0o200)
     assert changed_files(tree, root) == ("f",)
+
+
+def test_files_in_a_closed_folder_and_in_a_replaced_root_have_changed(root: Path) -> None:
+    tree = Tree.of({"d/f": "x", "g": "y", "m.pyc": "z"})
+    write_tree(tree, root)
+    (root / "d").chmod(0o600)
+    assert changed_files(tree, root) == ("d/f",)
+    (root / "d").chmod(0o755)
+    (root.parent / "link").symlink_to(root)
+    assert changed_files(tree, root.parent / "link") == ("d/f", "g")
+
+
+def test_a_closed_root_is_opened_again_but_never_through_a_link(root: Path) -> None:
+    root.chmod(0o000)
+    (root.parent / "link").symlink_to(root)
+    reopen(root.parent / "link")
+    assert root.stat().st_mode & 0o777 == 0
+    reopen(root)
+    assert root.stat().st_mode & 0o777 == 0o755
 
 
 def test_disk_usage_counts_stored_bytes_and_entries_and_stops_early(root: Path) -> None:

@@ -13,7 +13,7 @@ from rsi.errors import SandboxFailure, SubmissionError
 from rsi.ports import Completed, Execution, Isolation, KilledBy
 from workers.sandbox import supervisor
 from workers.sandbox.watch import MIB, Watch
-from workers.trees import changed_files, read_tree
+from workers.trees import changed_files, read_tree, reopen
 
 # the reports of a supervisor whose words and exit do not fit: the command got at its pipe
 FORGED = "<sandbox report>"
@@ -133,6 +133,7 @@ def complete(execution: Execution, work: Path, seen: Seen, isolation: Isolation)
     ending = seen.ending or Ending(status=9)
     killed_by = seen.killed_by
     tree = None
+    reopen(work)
     if execution.collect:
         try:
             tree = read_tree(work, strict=False)

@@ -14,10 +14,12 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from rsi.errors import SandboxFailure, SubmissionError
-from rsi.ports import Completed, Execution, Isolation
+from rsi.ports import Completed, Execution, Isolation, KilledBy
 from workers.sandbox.cell import Ending, Seen, cell_environment, complete, refused, supervised
 from workers.sandbox.census import Usage, take_census
 from workers.sandbox.scratch import scratch
@@ -48,41 +50,56 @@ def _run(execution: Execution, place: Path) -> Seen:
     captures = Capture(execution.limits.output_bytes), Capture(execution.limits.output_bytes)
     report = Capture(4_096)
     given = disk_usage(place / "work", MAX_GIVEN)
-    with _start(execution, place) as process:
+    told, tell = os.pipe()
+    with _closing(told), _start(execution, place, tell) as process:
         assert process.stdout is not None and process.stderr is not None
-        pidfd = os.pidfd_open(process.pid)
-        watch = Watch(
-            limits=execution.limits,
-            captures=captures,
-            feeds={
-                process.stdout.fileno(): captures[0].feed,
-                process.stderr.fileno(): captures[1].feed,
-            },
-            exit_fd=pidfd,
-            usage=lambda: _usage(process.pid),
-            kill=lambda: _kill(process.pid),
-            work=place / "work",
-            given_bytes=given,
-        )
-        try:
-            killed_by = watch.until_over()
-        except BaseException:
-            _kill(process.pid)
-            process.kill()
-            raise
-        finally:
-            os.close(pidfd)
-            _, how, rusage = os.wait4(process.pid, 0)
-            process.returncode = os.waitstatus_to_exitcode(how)
-    report.feed((place / "report").read_bytes()[:4_096])
+        with _closing(os.pidfd_open(process.pid)) as pidfd:
+            watch = Watch(
+                limits=execution.limits,
+                captures=captures,
+                feeds={
+                    process.stdout.fileno(): captures[0].feed,
+                    process.stderr.fileno(): captures[1].feed,
+                    told: report.feed,
+                },
+                exit_fd=pidfd,
+                usage=lambda: _usage(process.pid),
+                kill=lambda: _kill(process.pid),
+                work=place / "work",
+                given_bytes=given,
+            )
+            killed_by, cpu_seconds = _until_over(watch, process)
     ending = Ending.read(report.text(), process.returncode)
     if ending is None and killed_by is None:
         raise SandboxFailure(f"a cell's supervisor ended with {process.returncode}")
-    return Seen.of(watch, killed_by, ending, rusage.ru_utime + rusage.ru_stime)
+    return Seen.of(watch, killed_by, ending, cpu_seconds)
 
 
-def _start(execution: Execution, place: Path) -> subprocess.Popen[bytes]:
-    (place / "report").touch(mode=0o600)
+def _until_over(watch: Watch, process: subprocess.Popen[bytes]) -> tuple[KilledBy | None, float]:
+    """Watch a supervisor to its end, whatever happens; gives the broken limit and CPU seconds."""
+    try:
+        killed_by = watch.until_over()
+    except BaseException:
+        _kill(process.pid)
+        process.kill()
+        raise
+    finally:
+        _, how, rusage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(how)
+    return killed_by, rusage.ru_utime + rusage.ru_stime
+
+
+@contextmanager
+def _closing(fd: int) -> Iterator[int]:
+    """Close a descriptor at the end."""
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _start(execution: Execution, place: Path, report: int) -> subprocess.Popen[bytes]:
+    """Start a supervisor that reports to a descriptor, which is closed here."""
     shown = str(place / "submission") if execution.submission is not None else None
     variables = cell_environment(
         execution,
@@ -92,20 +109,22 @@ def _start(execution: Execution, place: Path) -> subprocess.Popen[bytes]:
         tools=str(Path(sys.executable).parent),
     )
     variables.setdefault("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    python = os.path.realpath(sys.executable)
-    report = str(place / "report")
+    suite, python = str(place / "submission"), os.path.realpath(sys.executable)
     try:
         return subprocess.Popen(
-            supervised(execution, python, report, str(place / "submission"), namespace=False),
+            supervised(execution, python, str(report), suite, namespace=False),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            pass_fds=(report,),
             env=variables,
             cwd=place / "work",
             start_new_session=True,
         )
     except OSError as error:
         raise SandboxFailure(f"cannot start a cell: {error}") from error
+    finally:
+        os.close(report)
 
 
 def _usage(supervisor: int) -> Usage:
