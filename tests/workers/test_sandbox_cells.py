@@ -169,7 +169,7 @@ def test_memory_is_summed_over_processes_but_shared_pages_count_once(name: str) 
     limits = PATIENT.updated(memory_mib=200)
     assert run(name, shared, limits=limits).exit_code == 0
     own = shared.replace("        time", "        b = bytearray(40_000_000); time")
-    own = own.replace("bytearray(40_000_000)", "b'y' * 40_000_000").replace("0.5", "20")
+    own = own.replace("bytearray(40_000_000)", "b'y' * 40_000_000").replace("0.5", "6")
     assert run(name, own, limits=limits).killed_by == "memory"
 
 

@@ -145,7 +145,7 @@ def _observe(execution: Execution, place: Path, container: str, api: Any) -> See
     state = api.inspect_container(container)["State"]
     if state["Running"] or int(state["ExitCode"]) != code:
         raise SandboxFailure("docker: the daemon contradicts itself about a container's end")
-    if killed_by is None and state["OOMKilled"]:
+    if state["OOMKilled"]:  # the kernel's kill came before any of ours
         killed_by = "memory"
     ending = Ending.read(_report(place / "report"), code)
     if ending is None and killed_by is None:
