@@ -5,8 +5,10 @@ from random import Random
 
 import pytest
 
-from evolution.candidate import Candidate
-from evolution.edits import Proposal
+from evolution.archive import Archive, Observation
+from evolution.breeding import rejected_edits
+from evolution.candidate import Candidate, seed_candidate
+from evolution.edits import Proposal, edit_key, edit_of
 from evolution.evidence import Evidence
 from evolution.lessons import regression_map
 from evolution.loop import Result, evolve
@@ -21,6 +23,7 @@ from tests.evolution.worlds import (
     SPLITS,
     FakeEvaluator,
     MemoryLedger,
+    candidate,
     indifferent,
     small_plan,
     tasks,
@@ -196,3 +199,38 @@ def test_members_of_a_family_are_shuffled_too() -> None:
         for seed in range(5)
     }
     assert len(orders) == 5
+
+
+class Telling(Silent):
+    """Names a task of the evidence in its lesson."""
+
+    def propose(
+        self, evidence: Evidence, parent: Candidate, index: int, rng: Random
+    ) -> Proposal | None:
+        edit = {"field": "agentSteps", "from": parent.strategy.agent_steps, "to": 20 + index}
+        lesson = f"Remember {evidence.task_ids[0]}."
+        return Proposal.model_validate({"edits": [edit], "lesson": lesson})
+
+
+def test_a_proposal_that_names_a_traced_task_is_not_adopted() -> None:
+    ledger = MemoryLedger()
+    plan = small_plan(proposers=("reflector",))
+    result = run(plan, 1, World(FakeEvaluator(), ledger, Telling()))
+    assert all(p["proposal"] is None for p in ledger.of("proposal"))
+    assert all("names a task" in r for p in ledger.of("proposal") for r in p["refused"])
+    assert result.winner.candidate_id == "seed"
+
+
+def test_edits_of_candidates_that_did_worse_are_rejected_and_no_others() -> None:
+    archive = Archive((seed_candidate(Strategy()),))
+    keys = []
+    for steps, gains, losses in ((11, 1, 3), (12, 3, 1), (13, 2, 2)):
+        edits = (edit_of(Strategy(), "agent_steps", steps, ""),)
+        child = candidate(f"g1-c{steps}", strategy=Strategy(agent_steps=steps), edits=edits)
+        seen = Observation(
+            generation=1, stage="screening", baseline_id="seed", baseline_gain=0.0, tasks=9,
+            gains=gains, losses=losses,
+        )  # fmt: skip
+        archive = archive.with_candidate(child).with_observation(child.candidate_id, seen)
+        keys.append(edit_key(edits))
+    assert rejected_edits(archive) == {keys[0]}
