@@ -34,8 +34,8 @@ ENTRY_PATH = "submission/run_tests.sh"
 RUN_SUITE = f"sh {ENTRY_PATH}"
 _SEARCH = f"python3 -BWignore {SEARCH_PATH}"
 MAX_SEARCHES = 5
-# CPU seconds of the search batches in order; later ones go further
-BATCH_SECONDS = (0.3, 0.5, 0.7, 0.8, 0.8, 1.0)
+# edits tried by the search batches in order; later ones go further
+BATCH_TRIES = (500, 1_200, 1_000, 1_000, 1_000, 1_200)
 _ORDERS = {
     "operators": "Compare,Constant,BinOp,Test,BoolOp,UnaryOp,Subscript,AugAssign,Call",
     "calls": "Call,Subscript,BoolOp,Test,Compare,Guard,Constant,Name",
@@ -169,6 +169,9 @@ class Author:
             return [("submit", {})]
         if newest.tool == "submit" and self.seen.kind == "Pair is inconsistent":
             return self._search(self._searches)
+        stuck = re.search(r"NO REPAIR tried: \d+ failing: (\d+) best: \1\b", newest.result)
+        if stuck and self._searches >= 3:
+            return [("submit", {})]
         if self._searches >= MAX_SEARCHES + 2 * (self.seen.stage - 1):
             return [("submit", {})]
         return self._search(self._searches)
@@ -183,8 +186,8 @@ class Author:
         if level > 1 and (STATEMENTS_PATH not in sent or gone):
             text = statements_text()
             actions.append(("write_file", {"path": STATEMENTS_PATH, "content": text}))
-        seconds = BATCH_SECONDS[min(batch, len(BATCH_SECONDS) - 1)]
-        words = [_SEARCH, self.target, level, self.seed % 997, seconds, _ORDERS[self.flavour.order]]
+        tries = BATCH_TRIES[min(batch, len(BATCH_TRIES) - 1)]
+        words = [_SEARCH, self.target, level, self.seed % 997, tries, _ORDERS[self.flavour.order]]
         command = " ".join(map(str, words)).strip()
         return [*actions, ("run", {"command": command})]
 

@@ -176,7 +176,8 @@ def _read_assert(text: str) -> Check | None:
     text = re.split(r"\s+#", text, maxsplit=1)[0].strip()
     for joint in (" == ", " is ", "=="):
         for left, right in _splits(text, joint):
-            right = right if is_value(right) else re.split(r", ['\"]", right, maxsplit=1)[0]
+            before_message = re.split(r", f?['\"]", right, maxsplit=1)[0]
+            right = before_message if is_value(before_message) else right
             if is_application(left) and is_value(right):
                 return Check(left.strip(), right.strip(), quote=f"assert {text}"[:200])
     negated = text.startswith("not ")

@@ -43,7 +43,7 @@ def choose_flavour(variant: str, system: str) -> Flavour:
     for name in FLAVOURS:
         if name in variant.lower():
             return FLAVOURS[name]
-    named = re.search(r"You are agent (\S+?)\.?(?:\s|$)", system)
+    named = re.search(r"You are (?:agent )?([\w-]+)\.", system)
     described = system[named.end() : named.end() + 300] if named else ""
     for name, words in _STYLE_WORDS.items():
         if re.search(words, described, re.IGNORECASE):

@@ -1,6 +1,6 @@
 """Try edits on the suite and keep what passes; the program that the coder runs in the sandbox.
 
-Arguments: program file, level, seed, CPU seconds, kinds to try first. Level 1 tries single edits
+Arguments: program file, level, seed, tries, kinds to try first. Level 1 tries single edits
 of expressions, level 2 edits of statements as well, higher levels combine `level - 1` edits. With
 `probe` as the level it prints the results of the calls on standard input, and how many of the
 passing repairs agree on each.
@@ -23,16 +23,22 @@ from workers.builtin_coder.search_expressions import Edit, Source
 from workers.builtin_coder.search_statements import statement_edits
 
 STATE = ".repair/passing.json"
+# what single edits came to, kept for the batches that combine them
+SINGLES = ".repair/singles.json"
 # kinds that fit a single example too easily, tried last
 LATE = ("Guard", "Prepare", "Delete")
 HOPELESS = 10**6
 ENOUGH = 6
+# tries bound a batch, so that it ends the same on a busy machine; seconds only end what loops
+MOST_SECONDS = 5.0
+LOOP_TRIES = 20
 
 
 class Search:
-    def __init__(self, source: Source, test: Any, seconds: float) -> None:
+    def __init__(self, source: Source, test: Any, tries: int) -> None:
         self.source, self.test = source, test
-        self.end = time.process_time() + seconds
+        self.left = tries
+        self.end = time.process_time() + MOST_SECONDS
         self.module = source.path[:-3].replace("/", ".")
         self.imported = [
             name
@@ -43,9 +49,10 @@ class Search:
         self.near: list[tuple[int, int, int, int, list[Edit]]] = []
         self.seen: set[bytes] = set()
         self.costs: dict[Edit, int] = {}
+        self.most = HOPELESS
 
     def late(self) -> bool:
-        return time.process_time() > self.end
+        return self.left <= 0 or time.process_time() > self.end
 
     def load(self, text: bytes) -> dict[str, Any]:
         """Run the program and let the tests see its names instead of the given program's."""
@@ -61,10 +68,13 @@ class Search:
     def wrong(self, text: bytes) -> int:
         try:
             self.load(text)
-            found = self.test.failures()
+            found = self.test.failures(self.most)
         except BaseException:
             return HOPELESS
-        return HOPELESS if any(x.endswith("got TimeoutError") for x in found) else len(found)
+        if any(x.endswith("got TimeoutError") for x in found):
+            self.left -= LOOP_TRIES
+            return HOPELESS
+        return len(found)
 
     def cost(self, edits: list[Edit]) -> int:
         return len(edits) + sum(self.costs[e] // 100 for e in edits)
@@ -77,17 +87,32 @@ class Search:
         if text in self.seen:
             return
         self.seen.add(text)
+        self.left -= 1
         count = self.wrong(text)
         if not count:
             self.passing.append((text, edits))
-        elif count < HOPELESS:
+        elif count <= self.most:
             self.near.append((count, len(edits), self.cost(edits), len(self.near), edits))
 
     def single(self) -> None:
         for edit in self.ordered():
             if self.late() or len(self.passing) >= ENOUGH:
-                return
+                break
             self.attempt([edit])
+        rows = [[near[0], [a, b, new.decode()]] for near in self.near for a, b, new in near[4]]
+        with open(SINGLES, "w") as f:
+            json.dump(rows, f)
+
+    def recall(self) -> bool:
+        """Take over what an earlier batch found about single edits of the same kinds."""
+        if not os.path.exists(SINGLES):
+            return False
+        with open(SINGLES) as f:
+            for count, (a, b, text) in json.load(f):
+                edit = (a, b, text.encode())
+                if edit in self.costs:
+                    self.near.append((count, 1, self.cost([edit]), len(self.near), [edit]))
+        return True
 
     def combined(self, level: int) -> None:
         for width in range(1, level - 1):
@@ -105,15 +130,16 @@ class Search:
 def search(s: Search, level: int, seed: int, kinds: list[str]) -> None:
     found = list(s.source.expression_edits())
     if level > 1:
-        found += statement_edits(s.source, literals(s.test))
+        found += statement_edits(s.source, literals(s.test), errors(s.test))
     random.Random(seed).shuffle(found)
     for kind, edit in found:
         rank = kinds.index(kind) if kind in kinds else len(kinds)
         s.costs.setdefault(edit, rank + 100 * (kind in LATE))
     start = s.wrong(s.source.text)
-    if start:
+    s.most = start
+    if start and not (level > 2 and s.recall()):
         s.single()
-    if not s.passing and start and level > 2:
+    if start and not s.passing and level > 2:
         s.combined(level)
     report(s, start)
 
@@ -122,6 +148,10 @@ def literals(test: Any) -> list[str]:
     shown = collections.Counter(repr(case[1]) for case in test.CASES if not case[2])
     short = [text for text, _ in shown.most_common(6) if len(text) < 9]
     return list(dict.fromkeys([*short, "None", "0", "[]", "''"]))
+
+
+def errors(test: Any) -> list[str]:
+    return sorted({case[2] for case in test.CASES if case[2]})
 
 
 def report(s: Search, start: int) -> None:
@@ -166,13 +196,13 @@ def result(test: Any, call: str, names: dict[str, Any]) -> str:
     return error or repr(value)
 
 
-def main(path: str, level: str, seed: str = "0", seconds: str = "1", kinds: str = "") -> None:
+def main(path: str, level: str, seed: str = "0", tries: str = "500", kinds: str = "") -> None:
     sys.path[:0] = ["submission", "."]
     os.environ["TP_PROGRAM_ROOT"] = "."
     test: Any = importlib.import_module("test_requirement")
     test.LIMIT = 0.15
     signal.signal(signal.SIGALRM, test.late)
-    s = Search(Source(path), test, float(seconds))
+    s = Search(Source(path), test, int(tries))
     if level == "probe":
         probe(s)
     else:

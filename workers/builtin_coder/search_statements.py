@@ -8,17 +8,19 @@ from typing import Any
 
 from workers.builtin_coder.search_expressions import Edit, Source
 
-ERRORS = ("ValueError", "TypeError", "KeyError", "IndexError", "ZeroDivisionError")
 TESTS = ("not {}", "{} is None", "{} < 0", "{} <= 0", "{} == 1")
 FORMS = ("abs({})", "{}.lower()", "{}.strip()", "list({})", "sorted({})", "list(set({}))")
 RESULTS = ("not {}", "-{}", "{}[::-1]", "sorted({})", "list({})", "{}.strip()", "{} + 1", "{} - 1")
 
 
-def of_body(source: Source, body: list[Any]) -> Iterator[tuple[str, Edit]]:
+def of_body(source: Source, body: list[Any], errors: list[str]) -> Iterator[tuple[str, Edit]]:
     for i, s in enumerate(body):
         a, b = source.span(s)
         code = source.text[a:b]
         yield "Delete", (a, b, b"pass")
+        if not hasattr(s, "body"):
+            for error in errors:
+                yield "Error", (a, b, ("raise " + error).encode())
         if i and isinstance(body[i - 1], (ast.Assign, ast.AugAssign, ast.Expr, ast.If)):
             c, d = source.span(body[i - 1])
             yield "Swap", (c, b, code + source.text[d:a] + source.text[c:d])
@@ -49,14 +51,16 @@ def moved(source: Source, loop: Any) -> Iterator[tuple[str, Edit]]:
         yield "Move", (start, b, b" " * loop.col_offset + source.text[a:b])
 
 
-def guards(source: Source, f: Any, values: list[str]) -> Iterator[tuple[str, Edit]]:
+def guards(
+    source: Source, f: Any, values: list[str], errors: list[str]
+) -> Iterator[tuple[str, Edit]]:
     names = [x.arg for x in f.args.args if x.arg != "self"]
     first = f.body[0]
     if isinstance(first, ast.Expr) and len(f.body) > 1:
         first = f.body[1]
     start = source.span(first)[0]
     below = "\n" + " " * first.col_offset
-    acts = ["return " + v for v in [*values, *names]] + ["raise " + e for e in ERRORS]
+    acts = ["return " + v for v in [*values, *names]] + ["raise " + e for e in errors]
     for name in names:
         for test in TESTS:
             for act in acts:
@@ -73,7 +77,7 @@ def guards(source: Source, f: Any, values: list[str]) -> Iterator[tuple[str, Edi
                     yield "Guard", (start, start, line.encode())
 
 
-def renamed(source: Source, f: Any) -> Iterator[tuple[str, Edit]]:
+def renamed(source: Source, f: Any, errors: list[str]) -> Iterator[tuple[str, Edit]]:
     stored = {n.id for n in ast.walk(f) if isinstance(n, ast.Name) and type(n.ctx) is ast.Store}
     names = sorted(stored | {x.arg for x in f.args.args} - {"self"})
     for n in ast.walk(f):
@@ -84,17 +88,19 @@ def renamed(source: Source, f: Any) -> Iterator[tuple[str, Edit]]:
         named = n.exc if isinstance(n, ast.Raise) else getattr(n, "type", None)
         named = getattr(named, "func", named)
         if isinstance(named, ast.Name):
-            for error in ERRORS:
+            for error in errors:
                 yield "Error", (*source.span(named), error.encode())
 
 
-def statement_edits(source: Source, values: list[str]) -> Iterator[tuple[str, Edit]]:
+def statement_edits(
+    source: Source, values: list[str], errors: list[str]
+) -> Iterator[tuple[str, Edit]]:
     for n in ast.walk(source.tree):
         for body in (getattr(n, "body", 0), getattr(n, "orelse", 0)):
             if isinstance(body, list) and not isinstance(n, (ast.Module, ast.ClassDef)):
-                yield from of_body(source, body)
+                yield from of_body(source, body, errors)
         if isinstance(n, (ast.For, ast.While)):
             yield from moved(source, n)
         if isinstance(n, ast.FunctionDef):
-            yield from renamed(source, n)
-            yield from guards(source, n, values)
+            yield from renamed(source, n, errors)
+            yield from guards(source, n, values, errors)
