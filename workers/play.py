@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
+import contextlib
 import functools
 import threading
 from collections.abc import Sequence
@@ -15,6 +17,9 @@ from rsi.wire import Record
 from workers.benchmark import BenchmarkSettings, open_benchmark
 from workers.llm import LiteLLMModel, ModelProfile
 from workers.sandbox import open_sandbox
+
+# how long pending work may take to end with the process
+END_S = 2.0
 
 
 class PlaySpec(Record):
@@ -55,8 +60,25 @@ def play_rollout(spec: PlaySpec, request: RolloutRequest) -> Rollout:
 def _loop() -> asyncio.AbstractEventLoop:
     """One event loop for the life of the process: HTTP clients are bound to theirs."""
     loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name="rollouts", daemon=True).start()
+    thread = threading.Thread(target=loop.run_forever, name="rollouts", daemon=True)
+    thread.start()
+    atexit.register(_end, loop, thread)
     return loop
+
+
+def _end(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+    """Let what is pending hear of the end: libraries keep workers of their own on the loop."""
+
+    async def cancel_all() -> None:
+        pending = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in pending:
+            task.cancel()
+        await asyncio.wait(pending, timeout=END_S) if pending else None
+
+    with contextlib.suppress(TimeoutError):
+        asyncio.run_coroutine_threadsafe(cancel_all(), loop).result(END_S)
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join(END_S)
 
 
 @functools.lru_cache(maxsize=4)
