@@ -9,7 +9,7 @@ from typing import Any
 
 from workers.builtin_coder.boundaries import boundary_calls
 from workers.builtin_coder.check import Check
-from workers.builtin_coder.conversation import Conversation, is_cut
+from workers.builtin_coder.conversation import Conversation, head_lines, is_cut
 from workers.builtin_coder.examples import read_examples
 from workers.builtin_coder.flavour import Flavour
 from workers.builtin_coder.notation import called_names, equal_values, is_value, normal
@@ -33,6 +33,7 @@ SUITE_PATH = f"submission/{TEST_FILE}"
 ENTRY_PATH = "submission/run_tests.sh"
 RUN_SUITE = f"sh {ENTRY_PATH}"
 _SEARCH = f"python3 -BWignore {SEARCH_PATH}"
+MOST_PARTS = 5
 MAX_SEARCHES = 5
 # edits tried by the search batches in order; later ones go further
 BATCH_TRIES = (500, 1_200, 1_000, 1_000, 1_000, 1_200)
@@ -123,14 +124,18 @@ class Author:
     def _read_part(self, documents: list[str], most: int) -> list[Action]:
         """Ask for the next unseen lines of a document whose text came back cut."""
         for path in documents:
-            whole, *parts = self.seen.reads(path) or [""]
-            if not is_cut(whole) or len(parts) >= most:
+            whole, *_ = self.seen.reads(path) or [""]
+            taken = self.seen.parts(path)
+            if not is_cut(whole) or len(taken) >= most:
                 continue
-            head = re.split(r"\n\[", whole, maxsplit=1)[0].count("\n")
-            size = max(whole.count("\n") - 2, 4)
-            start = max(head, 1) + size * len(parts)
-            if parts and len(parts[-1].splitlines()) < min(size, 3):
-                continue
+            if taken:
+                first, last, shown = taken[-1]
+                if not is_cut(shown) and shown.count("\n") < (last - first) // 2:
+                    continue
+                start, size = last + 1, last - first + 1
+            else:
+                start = max(head_lines(whole), 1)
+                size = max(whole.count("\n") * 9 // 10 - 2, 12)
             return [("run", {"command": f"sed -n '{start},{start + size - 1}p' {path}"})]
         return []
 
@@ -157,6 +162,8 @@ class Author:
         newest = self.seen.turns[-1]
         if newest.tool == "write_file":
             return self._search(0)
+        if newest.command.startswith("sed -n"):
+            return self._take_over(newest.result)
         if newest.tool == "read_file" or "REPAIRED" in newest.result:
             return self._probe() or self._hand_in()
         if re.search(r"NO REPAIR tried: \d+ failing: 0 ", newest.result):
@@ -193,11 +200,16 @@ class Author:
 
     def _look_further(self) -> list[Action]:
         """The suite accepts the program as given: look for examples that were cut off."""
-        fresh = [c for c in self._stated if c.key not in {k.key for k in self.checks}]
-        if fresh and any(read_suite(text) for text in self._suite_texts):
-            return [self._change([], fresh), *self._search(0)]
         documents = [p for p in self.files if p.endswith((".md", ".txt", ".rst"))]
-        return self._read_part(documents[:2], 4) or [("submit", {})]
+        return self._read_part(documents[:2], MOST_PARTS) or [("submit", {})]
+
+    def _take_over(self, part: str) -> list[Action]:
+        """Add the examples of a part that was read after the suite was written."""
+        known = {check.key for text in self._suite_texts for check in read_suite(text)}
+        names = {name for check in self.checks for name in called_names(check.call)}
+        read = read_examples(part, self.seen.definitions or names)
+        fresh = [check for check in read if check.key not in known]
+        return [self._change([], fresh), *self._search(0)] if fresh else self._look_further()
 
     def _probe(self) -> list[Action]:
         """Ask for results on boundary inputs; without a check in sight, read the suite first."""

@@ -112,6 +112,15 @@ class Conversation:
             or (turn.tool == "run" and turn.command.startswith("sed -n") and path in turn.command)
         ]
 
+    def parts(self, path: str) -> list[tuple[int, int, str]]:
+        """Parts of a file that were read by line numbers: first, last, what came back."""
+        found = []
+        for turn in self.turns:
+            match = re.match(r"sed -n '(\d+),(\d+)p' (\S+)$", turn.command)
+            if match and match.group(3) == path:
+                found.append((int(match.group(1)), int(match.group(2)), turn.result))
+        return found
+
     @cached_property
     def listed(self) -> tuple[str, ...]:
         """Paths that a listing showed, without the submission's."""
@@ -148,6 +157,12 @@ class Conversation:
 def is_cut(text: str) -> bool:
     """Tell whether a result shows an elision mark."""
     return bool(ELISION.search(text))
+
+
+def head_lines(text: str) -> int:
+    """Whole lines before the elision mark."""
+    mark = ELISION.search(text)
+    return text[: mark.start()].rstrip("\n").count("\n") if mark else 0
 
 
 def _text(message: dict[str, Any]) -> str:

@@ -105,7 +105,7 @@ def _by_range(call: str, requirement: str, results: list[tuple[str, str]]) -> tu
     promised = re.findall(r"\b[A-Z]\w*Error\b", requirement)
     raising = [(x, shown) for x, shown in results if any(e in shown for e in promised)]
     empty = re.search(r"\(\s*(\[\]|''|\"\"|\{\}|\(\))", call)
-    for sentence in re.split(r"(?<=[.;])\s+", requirement):
+    for sentence in re.split(r"(?<=[.;])\s+|\n", requirement):
         if empty and re.search(r"\bempty\b", sentence, re.IGNORECASE):
             stated = [x for x, shown in results if f"`{shown.strip()}`" in sentence]
             if len(stated) == 1:
