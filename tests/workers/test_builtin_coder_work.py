@@ -306,6 +306,23 @@ def test_tokens_are_four_characters_each() -> None:
     assert estimate_tokens([{"role": "assistant", "tool_calls": [call]}]) == 2 + 4
 
 
+def test_a_sentence_about_unchanged_arguments_becomes_checks(tmp_path: Path) -> None:
+    text = "The argument list stays unchanged.\n\nf([2, 1]) -> [1, 2]\nf([]) -> []"
+    faulty = "def f(xs):\n    xs.sort()\n    return xs\n"
+    work = Workspace(tmp_path / "w", text).start({"solution.py": faulty})
+    assert work.play(12) == "submit"
+    assert ("given = [2, 1]", "f(given)") in {c.setup for c in work.suite()}
+    assert not work.accepts(faulty, tmp_path / "b")
+    assert work.accepts("def f(xs):\n    return sorted(xs)\n", tmp_path / "g")
+    mended = work.accepts((work.root / "solution.py").read_text(), tmp_path / "p")
+    assert mended
+    silent = Workspace(tmp_path / "s", text.replace("unchanged", "here")).start(
+        {"solution.py": faulty}
+    )
+    silent.play(12)
+    assert all(not c.setup for c in silent.suite())
+
+
 def test_a_suite_that_is_written_can_be_read_back() -> None:
     checks = (
         Check("f(1,2)", "[3]"),

@@ -13,6 +13,7 @@ from workers.builtin_coder.conversation import Conversation, head_lines, is_cut
 from workers.builtin_coder.examples import read_examples
 from workers.builtin_coder.flavour import Flavour
 from workers.builtin_coder.notation import called_names, equal_values, is_value, normal
+from workers.builtin_coder.prose import untouched_arguments
 from workers.builtin_coder.scripts import (
     SEARCH_PATH,
     STATEMENTS_PATH,
@@ -83,7 +84,8 @@ class Author:
 
     @cached_property
     def _stated(self) -> tuple[Check, ...]:
-        return read_examples(self.seen.evidence, self.seen.definitions)
+        examples = read_examples(self.seen.evidence, self.seen.definitions)
+        return (*examples, *untouched_arguments(self.seen.requirement, examples))
 
     @cached_property
     def _suite_texts(self) -> list[str]:
