@@ -35,9 +35,9 @@ ENTRY_PATH = "submission/run_tests.sh"
 RUN_SUITE = f"sh {ENTRY_PATH}"
 _SEARCH = f"python3 -BWignore {SEARCH_PATH}"
 MOST_PARTS = 5
-MAX_SEARCHES = 5
+MAX_SEARCHES = 4
 # edits tried by the search batches in order; later ones go further
-BATCH_TRIES = (500, 1_200, 1_000, 1_000, 1_000, 1_200)
+BATCH_TRIES = (500, 1_200, 1_400)
 _ORDERS = {
     "operators": "Compare,Constant,BinOp,Test,BoolOp,UnaryOp,Subscript,AugAssign,Call",
     "calls": "Call,Subscript,BoolOp,Test,Compare,Guard,Constant,Name",
@@ -181,7 +181,7 @@ class Author:
         stuck = re.search(r"NO REPAIR tried: \d+ failing: (\d+) best: \1\b", newest.result)
         if stuck and self._searches >= 3:
             return [("submit", {})]
-        if self._searches >= MAX_SEARCHES + 2 * (self.seen.stage - 1):
+        if self._searches >= MAX_SEARCHES + (self.seen.stage - 1):
             return [("submit", {})]
         return self._search(self._searches)
 

@@ -1,9 +1,9 @@
 """Try edits on the suite and keep what passes; the program that the coder runs in the sandbox.
 
 Arguments: program file, level, seed, tries, kinds to try first. Level 1 tries single edits
-of expressions, level 2 edits of statements as well, higher levels combine `level - 1` edits. With
-`probe` as the level it prints the results of the calls on standard input, and how many of the
-passing repairs agree on each.
+of expressions, level 2 edits of statements as well, higher levels combine edits. With `probe`
+as the level it prints the results of the calls on standard input, and how many of the passing
+repairs agree on each.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from workers.builtin_coder.search_expressions import Edit, Source
 from workers.builtin_coder.search_statements import statement_edits
 
 STATE = ".repair/passing.json"
-# what single edits came to, kept for the batches that combine them
-SINGLES = ".repair/singles.json"
+# the best combinations so far, for the batches that go on from them
+NEAR = ".repair/near.json"
+KEPT, HELPING, BEAM = 300, 40, 8
 # kinds that fit a single example too easily, tried last
 LATE = ("Guard", "Prepare", "Delete")
 HOPELESS = 10**6
@@ -99,26 +100,32 @@ class Search:
             if self.late() or len(self.passing) >= ENOUGH:
                 break
             self.attempt([edit])
-        rows = [[near[0], [a, b, new.decode()]] for near in self.near for a, b, new in near[4]]
-        with open(SINGLES, "w") as f:
+
+    def keep(self) -> None:
+        rows = [
+            [n[0], [[a, b, new.decode()] for a, b, new in n[4]]] for n in sorted(self.near)[:KEPT]
+        ]
+        with open(NEAR, "w") as f:
             json.dump(rows, f)
 
     def recall(self) -> bool:
-        """Take over what an earlier batch found about single edits of the same kinds."""
-        if not os.path.exists(SINGLES):
+        """Take over the best that an earlier batch found."""
+        if not os.path.exists(NEAR):
             return False
-        with open(SINGLES) as f:
-            for count, (a, b, text) in json.load(f):
-                edit = (a, b, text.encode())
-                if edit in self.costs:
-                    self.near.append((count, 1, self.cost([edit]), len(self.near), [edit]))
+        with open(NEAR) as f:
+            for count, rows in json.load(f):
+                edits = [(a, b, text.encode()) for a, b, text in rows]
+                if all(e in self.costs for e in edits):
+                    self.near.append((count, len(edits), self.cost(edits), len(self.near), edits))
         return True
 
-    def combined(self, level: int) -> None:
-        for width in range(1, level - 1):
-            beam = sorted(x for x in self.near if x[1] == width)[: 12 * level]
-            for first in beam:
-                for edit in self.ordered():
+    def combined(self) -> None:
+        """Add edits to the best so far: first those that help alone, then any."""
+        ranked = sorted(self.near)
+        helping = [n[4][0] for n in ranked if len(n[4]) == 1 and n[0] < self.most][:HELPING]
+        for pool in (helping, self.ordered()):
+            for first in sorted(self.near)[:BEAM]:
+                for edit in pool:
                     if self.late() or len(self.passing) >= ENOUGH:
                         return
                     self.attempt([*first[4], edit])
@@ -140,7 +147,7 @@ def search(s: Search, level: int, seed: int, kinds: list[str]) -> None:
     if start and not (level > 2 and s.recall()):
         s.single()
     if start and not s.passing and level > 2:
-        s.combined(level)
+        s.combined()
     report(s, start)
 
 

@@ -10,6 +10,7 @@ from workers.builtin_coder.search_expressions import Edit, Source
 
 TESTS = ("not {}", "{} is None", "{} < 0", "{} <= 0", "{} == 1")
 FORMS = ("abs({})", "{}.lower()", "{}.strip()", "list({})", "sorted({})", "list(set({}))")
+WRAPS = ("int({})", "str({})", "{}.lower()", "abs({})", "sorted({})")
 RESULTS = ("not {}", "-{}", "{}[::-1]", "sorted({})", "list({})", "{}.strip()", "{} + 1", "{} - 1")
 
 
@@ -92,6 +93,14 @@ def renamed(source: Source, f: Any, errors: list[str]) -> Iterator[tuple[str, Ed
                 yield "Error", (*source.span(named), error.encode())
 
 
+def wrapped(source: Source, f: Any) -> Iterator[tuple[str, Edit]]:
+    callees = {id(n.func) for n in ast.walk(f) if isinstance(n, ast.Call)}
+    for n in ast.walk(f):
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and id(n) not in callees:
+            for form in WRAPS:
+                yield "Wrap", (*source.span(n), form.format(n.id).encode())
+
+
 def statement_edits(
     source: Source, values: list[str], errors: list[str]
 ) -> Iterator[tuple[str, Edit]]:
@@ -103,4 +112,5 @@ def statement_edits(
             yield from moved(source, n)
         if isinstance(n, ast.FunctionDef):
             yield from renamed(source, n, errors)
+            yield from wrapped(source, n)
             yield from guards(source, n, values, errors)
