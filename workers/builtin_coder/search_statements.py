@@ -11,6 +11,7 @@ from workers.builtin_coder.search_expressions import Edit, Source
 TESTS = ("not {}", "{} is None", "{} < 0", "{} <= 0", "{} == 1")
 FORMS = ("abs({})", "{}.lower()", "{}.strip()", "list({})", "sorted({})", "list(set({}))")
 WRAPS = ("int({})", "str({})", "{}.lower()", "abs({})", "sorted({})")
+USUAL = (2, 10, 60, 100, 1000)
 RESULTS = ("not {}", "-{}", "{}[::-1]", "sorted({})", "list({})", "{}.strip()", "{} + 1", "{} - 1")
 
 
@@ -101,9 +102,28 @@ def wrapped(source: Source, f: Any) -> Iterator[tuple[str, Edit]]:
                 yield "Wrap", (*source.span(n), form.format(n.id).encode())
 
 
+def literals_nearby(source: Source) -> Iterator[tuple[str, Edit]]:
+    """Usual numbers, and texts with a repetition sign or one character more or less."""
+    for n in ast.walk(source.tree):
+        if not isinstance(n, ast.Constant) or n.lineno != n.end_lineno:
+            continue
+        others: list[Any] = []
+        if type(n.value) is int:
+            others = [x for x in USUAL if x != n.value]
+        elif isinstance(n.value, str):
+            v = n.value
+            others = [v[: i + 1] + "+" + v[i + 1 :] for i, c in enumerate(v) if c in "])"]
+            others += [v[:i] + v[i + 1 :] for i, c in enumerate(v) if c in "+*?^$" or len(v) < 9]
+        start, end = source.span(n)
+        prefix = source.text[start : start + 1] in (b"r", b"'", b'"', b"0") or type(n.value) is int
+        for other in others if prefix else []:
+            yield "Literal", (start, end, repr(other).encode())
+
+
 def statement_edits(
     source: Source, values: list[str], errors: list[str]
 ) -> Iterator[tuple[str, Edit]]:
+    yield from literals_nearby(source)
     for n in ast.walk(source.tree):
         for body in (getattr(n, "body", 0), getattr(n, "orelse", 0)):
             if isinstance(body, list) and not isinstance(n, (ast.Module, ast.ClassDef)):
