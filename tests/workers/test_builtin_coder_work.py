@@ -177,6 +177,12 @@ def test_two_faults_need_the_batches_that_combine_edits(tmp_path: Path) -> None:
             "def f(xs):\n    return sorted(xs)\n",
             "f([1, 3, 2]) -> [3, 2, 1]\nf([5]) -> [5]\nf([1, 2]) -> [2, 1]",
         ),
+        ("def f(s):\n    return len(s) * 3600\n", "f('a') -> 60\nf('') -> 0\nf('bc') -> 120"),
+        (
+            "import re\n\n\ndef f(s):\n    return re.sub('[ _]', '-', s)\n",
+            "f('a  b') -> 'a-b'\nf('a b') -> 'a-b'\nf('x_ y') -> 'x-y'",
+        ),
+        ("def f(s):\n    return s\n", "f('12') -> 12\nf('7') -> 7"),
         ("def f(n):\n    return [i for i in range(n)]\n", "f(2) -> [1, 2]\nf(3) -> [1, 2, 3]"),
     ],
 )
