@@ -117,7 +117,7 @@ class LiteLLMModel:
         except OpenAIError as error:
             # a fault of the embedded coder is ours, not an endpoint that may recover
             if profile.builtin and getattr(error, "status_code", 0) != 404:
-                raise
+                raise RuntimeError(f"the embedded coder failed: {error}") from error
             raise classify(error, _place(profile), profile.api_key_env) from None
 
     def _read(self, request: ModelRequest, response: Any) -> ModelReply:

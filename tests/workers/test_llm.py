@@ -278,3 +278,16 @@ async def test_the_embedded_coder_answers_through_litellm() -> None:
 def test_only_a_profile_of_the_native_protocol_offers_tools() -> None:
     assert model("http://127.0.0.1:1/v1").native_tools
     assert not model("http://127.0.0.1:1/v1", tool_protocol="text").native_tools
+
+
+async def test_a_fault_of_the_embedded_coder_is_not_taken_for_a_dead_endpoint(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from workers.builtin_coder import provider
+
+    def fails(*_: object) -> None:
+        raise ValueError("a bug")
+
+    monkeypatch.setattr(provider, "reply", fails)
+    with pytest.raises(RuntimeError, match="a bug"):
+        await LiteLLMModel(ModelProfile(name="b", model="builtin/coder")).complete(ask())
