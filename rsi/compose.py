@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from hydra import compose, initialize_config_dir
 from hydra.errors import HydraException
@@ -29,7 +29,8 @@ _RENAMED = {"evaluate": ("strategy=", "frozen=")}
 
 def load(config_name: str, model: type[S], argv: Sequence[str]) -> S:
     """Compose and validate settings; raises SettingsError with one line, writes nothing."""
-    overrides = [_spelled(config_name, argument) for argument in argv]
+    known = set(_keys(model))
+    overrides = [_spelled(config_name, argument, known) for argument in argv]
     try:
         with initialize_config_dir(version_base="1.3", config_dir=str(CONF)):
             config = compose(config_name=config_name, overrides=overrides)
@@ -78,7 +79,7 @@ def arguments() -> list[str]:
     return sys.argv[1:]
 
 
-def _spelled(config_name: str, argument: str) -> str:
+def _spelled(config_name: str, argument: str, known: Set[str]) -> str:
     """Accept `budget=fixed` for `+budget=fixed`, and any LiteLLM name for `model=`."""
     if argument.startswith("-") or "=" not in argument:
         raise SettingsError(f"{argument}: not understood; settings are KEY=VALUE, see --help")
@@ -87,7 +88,7 @@ def _spelled(config_name: str, argument: str) -> str:
     if argument.startswith("strategy."):
         # the YAML spells strategy fields as the frozen file does; either spelling is fine
         key, _, value = argument.partition("=")
-        return f"strategy.{to_camel(key.removeprefix('strategy.'))}={value}"
+        argument = f"strategy.{to_camel(key.removeprefix('strategy.'))}={value}"
     found = re.match(r"model=(.+)$", argument)
     if found and found[1] not in choices("model"):
         # a name that is no profile of ours is a LiteLLM model name
@@ -95,7 +96,9 @@ def _spelled(config_name: str, argument: str) -> str:
     said, meant = _RENAMED.get(config_name, ("", ""))
     if said and argument.startswith(said):
         return meant + _quoted(argument.removeprefix(said))
-    return argument
+    # a known key that no YAML file spells out is set all the same
+    nested = "." in argument.partition("=")[0] and argument.partition("=")[0] in known
+    return "++" + argument if nested else argument
 
 
 def _quoted(text: str) -> str:
@@ -134,6 +137,6 @@ def _near(key: str, model: type[Record]) -> str:
 def _keys(model: type[Record], prefix: str = "") -> Iterator[str]:
     for name, field in model.model_fields.items():
         yield prefix + (to_camel(name) if prefix == "strategy." else name)
-        inner = field.annotation
-        if isinstance(inner, type) and issubclass(inner, Record):
-            yield from _keys(inner, f"{prefix}{name}.")
+        for inner in (field.annotation, *get_args(field.annotation)):
+            if isinstance(inner, type) and issubclass(inner, Record):
+                yield from _keys(inner, f"{prefix}{name}.")

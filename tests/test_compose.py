@@ -81,6 +81,13 @@ def test_any_litellm_name_is_a_model():
     assert train("model=builtin").model.model == "builtin/coder"
 
 
+def test_a_known_key_that_no_file_spells_out_can_be_set():
+    assert train("model.temperature=0.5").model.temperature == 0.5
+    found = train("reflector=model", "reflector.model.model=openai/x")
+    assert found.reflector.model.model == "openai/x"
+    assert train("evolution.finalists=2").evolution.finalists == 2
+
+
 def test_both_spellings_of_a_strategy_field_are_read():
     assert train("strategy.agent_steps=7").strategy.agent_steps == 7
     assert train("strategy.agentSteps=8").strategy.agent_steps == 8

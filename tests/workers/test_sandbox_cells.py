@@ -432,7 +432,7 @@ def test_no_host_path_with_a_meaning_is_visible(name: str) -> None:
         "touch /usr/x",
         "touch /dev/x",
         "touch /etc/x",
-        "ls /root",
+        "cat /root/.bashrc /root/.profile",
         "unshare -U true",
         "unshare -m true",
         "mount -t tmpfs x /tmp",
@@ -448,8 +448,6 @@ def test_no_host_path_with_a_meaning_is_visible(name: str) -> None:
 )
 def test_what_a_strong_sandbox_forbids_fails(name: str, script: str) -> None:
     done = run(name, f"if ( {script} ) >/dev/null 2>&1; then exit 9; fi\nexit 0\n")
-    if "ls /root" in script and name == "bubblewrap":
-        pytest.skip("/root may hold the interpreter, and nothing else")
     assert (done.exit_code, done.killed_by) == (0, None), done.stderr
 
 
