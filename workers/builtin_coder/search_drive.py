@@ -1,219 +1,210 @@
 """Try edits on the suite and keep what passes; the program that the coder runs in the sandbox.
 
-Arguments: program file, level, seed, tries, kinds to try first. Level 1 tries single edits
-of expressions, level 2 edits of statements as well, higher levels combine edits. With `probe`
-as the level it prints the results of the calls on standard input, and how many of the passing
-repairs agree on each.
+Arguments: program file, seed, tries, kinds to try first. A run goes on where the one before it
+ended. Once repairs pass, it prints the results of the calls on standard input, and how many of
+the repairs agree on each.
 """
 
 from __future__ import annotations
 
 import collections
-import importlib
-import itertools
-import json
+import marshal
 import os
 import random
-import signal
+import shutil
 import sys
 import time
+import zlib
 from typing import Any
 
-from workers.builtin_coder.search_expressions import Edit, Source
+from workers.builtin_coder.search_expressions import Edit
 from workers.builtin_coder.search_statements import statement_edits
+from workers.builtin_coder.search_trial import Late, Program, Trial
 
-STATE = ".repair/passing.json"
-# the best combinations so far, for the batches that go on from them
-NEAR = ".repair/near.json"
-KEPT, HELPING, BEAM = 300, 40, 8
+FOLDER = ".repair"
+STATE = FOLDER + "/state"
 # kinds that fit a single example too easily, tried last
 LATE = ("Guard", "Prepare", "Delete")
-HOPELESS = 10**6
-ENOUGH = 6
-# tries bound a batch, so that it ends the same on a busy machine; seconds only end what loops
-MOST_SECONDS = 5.0
-LOOP_TRIES = 20
+# programs kept to go on from, alternatives that are enough, and tries spent on them
+KEPT, ENOUGH, EXTRA = 40, 6, 150
+# edits tried on one program before another may be more promising
+BLOCK = 16
+# tries bound a run, so that it ends the same on a busy machine; a loop costs many
+LOOP_TRIES = 40
+# far beyond what the tries take
+MOST_SECONDS = 6.0
+
+
+class Start:
+    """A program to edit: its text, how many cases fail, edits so far and tried."""
+
+    def __init__(self, text: bytes, wrong: int, cost: int, at: int = 0) -> None:
+        self.text, self.wrong, self.cost, self.at = text, wrong, cost, at
+        self.program: Program | None = None
+        self.edits: list[tuple[int, Edit]] = []
+
+    def row(self) -> tuple[bytes, int, int, int]:
+        return self.text, self.wrong, self.cost, self.at
 
 
 class Search:
-    def __init__(self, source: Source, test: Any, tries: int) -> None:
-        self.source, self.test = source, test
+    def __init__(self, trial: Trial, text: bytes, seed: int, kinds: list[str]) -> None:
+        self.trial, self.seed, self.kinds = trial, seed, kinds
+        self.tried = self.extra = 0
+        self.left = 0
+        self.passing: list[tuple[bytes, int]] = []
+        self.root = Start(text, 0, 0)
+        self.starts = [self.root]
+        self.known = {text}
+
+    def open(self, start: Start) -> Program:
+        """Work out what is needed to edit a program; not before it is its turn."""
+        if start.program is None:
+            start.program = program = Program(start.text, self.trial)
+            start.wrong = len(program.wrong)
+            found = list(program.source.expression_edits())
+            found += statement_edits(program.source, *self.words())
+            random.Random(self.seed).shuffle(found)
+            ranks = {}
+            for kind, edit in found:
+                rank = self.kinds.index(kind) if kind in self.kinds else len(self.kinds)
+                ranks.setdefault(edit, rank + 100 * (kind in LATE))
+            start.edits = sorted(((r, e) for e, r in ranks.items()), key=lambda x: x[0])
+        return start.program
+
+    def words(self) -> tuple[list[str], list[str]]:
+        """Results and errors that the suite expects, to be used in edits."""
+        cases = self.trial.test.CASES
+        shown = collections.Counter(repr(case[1]) for case in cases if not case[2])
+        short = [text for text, _ in shown.most_common(6) if len(text) < 9]
+        values = list(dict.fromkeys([*short, "None", "0", "[]", "''"]))
+        return values, sorted({case[2] for case in cases if case[2]})
+
+    def promise(self, start: Start) -> float:
+        """Less is better: few failing cases, few edits, and not many edits tried in vain."""
+        return start.wrong / self.root.wrong + start.at / 400 + start.cost / 20
+
+    def go_on(self, tries: int) -> None:
         self.left = tries
-        self.end = time.process_time() + MOST_SECONDS
-        self.module = source.path[:-3].replace("/", ".")
-        self.imported = [
-            name
-            for name, value in vars(test).items()
-            if getattr(value, "__module__", "") == self.module
-        ]
-        self.passing: list[tuple[bytes, list[Edit]]] = []
-        self.near: list[tuple[int, int, int, int, list[Edit]]] = []
-        self.seen: set[bytes] = set()
-        self.costs: dict[Edit, int] = {}
-        self.most = HOPELESS
-
-    def late(self) -> bool:
-        return self.left <= 0 or time.process_time() > self.end
-
-    def load(self, text: bytes) -> dict[str, Any]:
-        """Run the program and let the tests see its names instead of the given program's."""
-        names: dict[str, Any] = {"__name__": self.module}
-        signal.setitimer(signal.ITIMER_REAL, 0.3)
-        try:
-            exec(compile(text, self.source.path, "exec"), names)
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-        vars(self.test).update({name: names[name] for name in self.imported})
-        return names
-
-    def wrong(self, text: bytes) -> int:
-        try:
-            self.load(text)
-            found = self.test.failures(self.most)
-        except BaseException:
-            return HOPELESS
-        if any(x.endswith("got TimeoutError") for x in found):
-            self.left -= LOOP_TRIES
-            return HOPELESS
-        return len(found)
-
-    def cost(self, edits: list[Edit]) -> int:
-        return len(edits) + sum(self.costs[e] // 100 for e in edits)
-
-    def attempt(self, edits: list[Edit]) -> None:
-        spans = sorted(e[:2] for e in edits)
-        if any(p[1] > q[0] or p == q for p, q in itertools.pairwise(spans)):
-            return
-        text = self.source.apply(edits)
-        if text in self.seen:
-            return
-        self.seen.add(text)
-        self.left -= 1
-        count = self.wrong(text)
-        if not count:
-            self.passing.append((text, edits))
-        elif count <= self.most:
-            self.near.append((count, len(edits), self.cost(edits), len(self.near), edits))
-
-    def single(self) -> None:
-        for edit in self.ordered():
-            if self.late() or len(self.passing) >= ENOUGH:
+        end = time.process_time() + MOST_SECONDS
+        while self.starts and time.process_time() < end:
+            if self.passing:
+                if len(self.passing) >= ENOUGH or self.extra >= EXTRA:
+                    break
+            elif self.left <= 0:
                 break
-            self.attempt([edit])
+            self.step(self.starts[0])
 
-    def keep(self) -> None:
-        rows = [
-            [n[0], [[a, b, new.decode()] for a, b, new in n[4]]] for n in sorted(self.near)[:KEPT]
-        ]
-        with open(NEAR, "w") as f:
-            json.dump(rows, f)
+    def step(self, start: Start) -> None:
+        """Try the next edit of a program; what it betters is a new program to go on from."""
+        program = self.open(start)
+        if start.at >= len(start.edits):
+            self.starts.remove(start)
+            self.starts.sort(key=self.promise)
+            return
+        rank, edit = start.edits[start.at]
+        start.at += 1
+        failing, passing = program.touched(edit)
+        if failing:
+            self.attempt(start, program, (rank, edit), failing, passing)
+        if start.at % BLOCK == 0 and not self.passing:
+            self.starts.sort(key=self.promise)
 
-    def recall(self) -> bool:
-        """Take over the best that an earlier batch found."""
-        if not os.path.exists(NEAR):
-            return False
-        with open(NEAR) as f:
-            for count, rows in json.load(f):
-                edits = [(a, b, text.encode()) for a, b, text in rows]
-                if all(e in self.costs for e in edits):
-                    self.near.append((count, len(edits), self.cost(edits), len(self.near), edits))
-        return True
+    def attempt(
+        self, start: Start, program: Program, ranked: Any, failing: list[int], passing: list[int]
+    ) -> None:
+        rank, edit = ranked
+        self.tried += 1
+        self.left -= 1
+        self.extra += bool(self.passing)
+        try:
+            count = program.judge(edit, failing, passing)
+        except Late:
+            self.left -= LOOP_TRIES
+            self.extra += LOOP_TRIES * bool(self.passing)
+            return
+        if count is None:
+            return
+        text, cost = program.source.apply([edit]), start.cost + 1 + rank // 100
+        if text in self.known:
+            return
+        self.known.add(text)
+        if not count:
+            self.passing.append((text, cost))
+        elif not self.passing:
+            self.starts.append(Start(text, count, cost))
+            self.starts.sort(key=self.promise)
+            del self.starts[KEPT:]
 
-    def combined(self) -> None:
-        """Add edits to the best so far: first those that help alone, then any."""
-        ranked = sorted(self.near)
-        helping = [n[4][0] for n in ranked if len(n[4]) == 1 and n[0] < self.most][:HELPING]
-        for pool in (helping, self.ordered()):
-            for first in sorted(self.near)[:BEAM]:
-                for edit in pool:
-                    if self.late() or len(self.passing) >= ENOUGH:
-                        return
-                    self.attempt([*first[4], edit])
+    def keep(self, mark: int) -> None:
+        rows = [start.row() for start in self.starts]
+        with open(STATE, "wb") as f:
+            marshal.dump((mark, self.tried, self.root.wrong, rows, list(self.known)), f)
 
-    def ordered(self) -> list[Edit]:
-        return sorted(self.costs, key=lambda e: self.costs[e])
-
-
-def search(s: Search, level: int, seed: int, kinds: list[str]) -> None:
-    found = list(s.source.expression_edits())
-    if level > 1:
-        found += statement_edits(s.source, literals(s.test), errors(s.test))
-    random.Random(seed).shuffle(found)
-    for kind, edit in found:
-        rank = kinds.index(kind) if kind in kinds else len(kinds)
-        s.costs.setdefault(edit, rank + 100 * (kind in LATE))
-    start = s.wrong(s.source.text)
-    s.most = start
-    if start and not (level > 2 and s.recall()):
-        s.single()
-    if start and not s.passing and level > 2:
-        s.combined()
-    report(s, start)
-
-
-def literals(test: Any) -> list[str]:
-    shown = collections.Counter(repr(case[1]) for case in test.CASES if not case[2])
-    short = [text for text, _ in shown.most_common(6) if len(text) < 9]
-    return list(dict.fromkeys([*short, "None", "0", "[]", "''"]))
-
-
-def errors(test: Any) -> list[str]:
-    return sorted({case[2] for case in test.CASES if case[2]})
+    def recall(self, mark: int) -> None:
+        """Go on where an earlier run on the same program and suite ended."""
+        if not os.path.exists(STATE):
+            return
+        with open(STATE, "rb") as f:
+            found, tried, wrong, rows, known = marshal.load(f)
+        if found == mark:
+            self.tried, self.root.wrong, self.known = tried, wrong, set(known)
+            self.starts = [Start(*row) for row in rows]
 
 
-def report(s: Search, start: int) -> None:
-    if not s.passing:
-        best = min(s.near)[0] if s.near else start
-        print("NO REPAIR tried:", len(s.seen), "failing:", start, "best:", min(best, start))
-        return
-    least = min(s.cost(edits) for _, edits in s.passing)
-    kept = [p for p in s.passing if s.cost(p[1]) == least]
-    text, edits = kept[0]
-    with open(s.source.path, "wb") as f:
-        f.write(text)
-    with open(STATE, "w") as f:
-        f.write(json.dumps([t.decode() for t, _ in kept]))
-    for a, b, new in edits:
-        print("EDIT", repr(s.source.text[a:b].decode())[:90], "->", repr(new.decode())[:90])
-    print("REPAIRED", s.source.path, "passing:", len(kept), "tried:", len(s.seen))
-
-
-def probe(s: Search) -> None:
-    """Print what each call gives, and keep the repair that most others behave like."""
-    texts = [s.source.text]
-    if os.path.exists(STATE):
-        with open(STATE) as f:
-            texts = [t.encode() for t in json.load(f)]
+def report(s: Search, path: str) -> None:
+    """Write the repair that most others behave like, and say what each call gives."""
+    least = min(cost for _, cost in s.passing)
+    texts = [text for text, cost in s.passing if cost == least]
     calls = sys.stdin.read().splitlines()
     rows = []
     for text in texts:
-        names = s.load(text)
-        rows.append([result(s.test, call, names) for call in calls])
+        names = s.trial.load([compile(text, path, "exec")])
+        rows.append([result(s.trial, call, names) for call in calls])
     votes = collections.Counter(map(tuple, rows))
     best = max(range(len(rows)), key=lambda i: votes[tuple(rows[i])])
-    with open(s.source.path, "wb") as f:
+    with open(path, "wb") as f:
         f.write(texts[best])
+    print("REPAIRED", path, "passing:", len(texts), "tried:", s.tried)
     for i, call in enumerate(calls):
         agreeing = sum(row[i] == rows[best][i] for row in rows)
         print(call, "=>", rows[best][i], "#", agreeing, "of", len(rows))
 
 
-def result(test: Any, call: str, names: dict[str, Any]) -> str:
-    value, error = test.outcome(lambda: eval(call, names))
-    return error or repr(value)
+def result(trial: Trial, call: str, names: dict[str, Any]) -> str:
+    try:
+        trial.arm(0.1)
+        return repr(eval(call, names))
+    except Late:
+        return "TimeoutError"
+    except Exception as e:
+        return type(e).__name__
+    finally:
+        trial.arm(0)
 
 
-def main(path: str, level: str, seed: str = "0", tries: str = "500", kinds: str = "") -> None:
+def main(path: str, seed: str, tries: str, kinds: str = "") -> None:
     sys.path[:0] = ["submission", "."]
     os.environ["TP_PROGRAM_ROOT"] = "."
-    test: Any = importlib.import_module("test_requirement")
-    test.LIMIT = 0.15
-    signal.signal(signal.SIGALRM, test.late)
-    s = Search(Source(path), test, int(tries))
-    if level == "probe":
-        probe(s)
+    test: Any = __import__("test_requirement")
+    with open(path, "rb") as f:
+        text = f.read()
+    with open(test.__file__, "rb") as f:
+        mark = zlib.crc32(text + f.read() + (seed + kinds).encode())
+    s = Search(Trial(test, path), text, int(seed), kinds.split(","))
+    s.recall(mark)
+    start = s.root.wrong or len(s.open(s.root).wrong)
+    if start:
+        s.go_on(int(tries))
+    if s.passing:
+        report(s, path)
     else:
-        search(s, int(level), int(seed), kinds.split(","))
+        best = min([start, *(x.wrong for x in s.starts)])
+        print("NO REPAIR tried:", s.tried, "failing:", start, "best:", best, "open:", len(s.starts))
+    if s.passing or not s.starts or not start:
+        shutil.rmtree(FOLDER)
+    else:
+        s.keep(mark)
 
 
 if __name__ == "__main__":

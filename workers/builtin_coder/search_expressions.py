@@ -119,12 +119,10 @@ def variants(n: Any) -> Iterator[ast.AST]:
 
 
 class Source:
-    """One program file, its tree, and edits on its bytes that keep everything else."""
+    """The text of a program, its tree, and edits on its bytes that keep everything else."""
 
-    def __init__(self, path: str) -> None:
-        self.path = path
-        with open(path, "rb") as f:
-            self.text = f.read()
+    def __init__(self, text: bytes) -> None:
+        self.text = text
         self.starts = [0]
         for line in self.text.splitlines(True):
             self.starts.append(self.starts[-1] + len(line))

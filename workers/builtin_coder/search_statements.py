@@ -49,8 +49,9 @@ def moved(source: Source, loop: Any) -> Iterator[tuple[str, Edit]]:
     last = loop.body[-1]
     a, b = source.span(last)
     if len(loop.body) > 1 and not loop.orelse and last.lineno == last.end_lineno:
-        start = source.starts[last.lineno - 1]
-        yield "Move", (start, b, b" " * loop.col_offset + source.text[a:b])
+        start = source.span(loop)[0]
+        above = source.text[start : source.starts[last.lineno - 1]]
+        yield "Move", (start, b, above + b" " * loop.col_offset + source.text[a:b])
 
 
 def guards(
