@@ -30,7 +30,7 @@ _RENAMED = {"evaluate": ("strategy=", "frozen=")}
 def load(config_name: str, model: type[S], argv: Sequence[str]) -> S:
     """Compose and validate settings; raises SettingsError with one line, writes nothing."""
     known = set(_keys(model))
-    overrides = [_spelled(config_name, argument, known) for argument in argv]
+    overrides = [said for argument in argv for said in _spelled(config_name, argument, known)]
     try:
         with initialize_config_dir(version_base="1.3", config_dir=str(CONF)):
             config = compose(config_name=config_name, overrides=overrides)
@@ -79,12 +79,12 @@ def arguments() -> list[str]:
     return sys.argv[1:]
 
 
-def _spelled(config_name: str, argument: str, known: Set[str]) -> str:
+def _spelled(config_name: str, argument: str, known: Set[str]) -> list[str]:
     """Accept `budget=fixed` for `+budget=fixed`, and any LiteLLM name for `model=`."""
     if argument.startswith("-") or "=" not in argument:
         raise SettingsError(f"{argument}: not understood; settings are KEY=VALUE, see --help")
     if argument.startswith("budget="):
-        return "+" + argument
+        return ["+" + argument]
     if argument.startswith("strategy."):
         # the YAML spells strategy fields as the frozen file does; either spelling is fine
         key, _, value = argument.partition("=")
@@ -92,13 +92,13 @@ def _spelled(config_name: str, argument: str, known: Set[str]) -> str:
     found = re.match(r"model=(.+)$", argument)
     if found and found[1] not in choices("model"):
         # a name that is no profile of ours is a LiteLLM model name
-        return f"model.model={_quoted(found[1])}"
+        return ["model=named", f"model.model={_quoted(found[1])}"]
     said, meant = _RENAMED.get(config_name, ("", ""))
     if said and argument.startswith(said):
-        return meant + _quoted(argument.removeprefix(said))
+        return [meant + _quoted(argument.removeprefix(said))]
     # a known key that no YAML file spells out is set all the same
     nested = "." in argument.partition("=")[0] and argument.partition("=")[0] in known
-    return "++" + argument if nested else argument
+    return ["++" + argument if nested else argument]
 
 
 def _quoted(text: str) -> str:

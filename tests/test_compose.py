@@ -61,7 +61,7 @@ def test_no_budget_names_the_choices():
         ("sandbox=nope", "sandbox=nope: no such choice; there are auto, bubblewrap, docker, pro"),
         ("benchmark=folder", "benchmark.path: has no value; say benchmark.path=..."),
         ("run_id=../x", "run_id: must match"),
-        ("model=", "model=: no such choice; there are builtin, openai"),
+        ("model=", "model=: no such choice; there are builtin, named, openai"),
         ("smoke", "smoke: not understood; settings are KEY=VALUE"),
         ("--wrong", "--wrong: not understood"),
         ("seed=[1", "no viable alternative"),
@@ -77,7 +77,9 @@ def test_a_wrong_setting_names_the_key_and_the_range(argument, said):
 
 def test_any_litellm_name_is_a_model():
     assert train().model.model == "builtin/coder"
-    assert train("model=openai/qwen2.5-coder:1.5b").model.model == "openai/qwen2.5-coder:1.5b"
+    named = train("model=openai/qwen2.5-coder:1.5b", "model.temperature=0.2").model
+    assert (named.name, named.model) == ("named", "openai/qwen2.5-coder:1.5b")
+    assert named.temperature == 0.2
     assert train("model=builtin").model.model == "builtin/coder"
 
 

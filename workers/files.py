@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 from pathlib import Path
@@ -52,9 +53,13 @@ def drop_leftovers(folder: Path) -> None:
 def cannot_write(path: Path, error: OSError) -> UserError:
     """Put a write error on one line with what to do about it."""
     reason = error.strerror or str(error)
-    return UserError(
-        f"{path}: cannot write: {reason}; make room, then start the same command again to resume"
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    advice = (
+        "make room, then start the same command again to resume"
+        if full
+        else "choose a folder that can be written, for a run by runs_dir=PATH"
     )
+    return UserError(f"{path}: cannot write: {reason}; {advice}")
 
 
 def as_json(value: Any) -> str:

@@ -177,6 +177,13 @@ def check_profile(profile: ModelProfile) -> None:
         if profile.model != f"{BUILTIN_PREFIX}coder":
             raise ModelRefused(f"model {profile.model}: the embedded model is builtin/coder")
         return
+    if not (profile.api_base or profile.api_key_env):
+        needed = load_litellm().validate_environment(model=profile.model)["missing_keys"]
+        if needed:
+            raise ModelRefused(
+                f"{_place(profile)}: no key; set the environment variable {' or '.join(needed)}, "
+                "or name an endpoint by model.api_base"
+            )
     request = ModelRequest(
         messages=(Message(role="user", content="Answer with: ready"),), max_output_tokens=16
     )

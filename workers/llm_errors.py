@@ -19,7 +19,14 @@ _REFUSALS = {
     413: "the request is too large; lower contextTokens",
     422: "the request is not accepted; check the profile's options",
 }
-_REFUSED_CONNECTION = ("connection refused", "connect call failed", "cannot connect to host")
+_REFUSED_CONNECTION = (
+    "connection refused",
+    "connect call failed",
+    "cannot connect to host",
+    "connection error",
+    "name resolution",
+    "name or service not known",
+)
 
 
 def classify(error: Any, place: str, key_env: str) -> ModelRefused | ModelUnavailable:

@@ -18,6 +18,8 @@ from workers.benchmark import BenchmarkSettings, open_benchmark
 from workers.llm import LiteLLMModel, ModelProfile
 from workers.sandbox import open_sandbox
 
+# caches do not keep two threads from opening the same tool twice
+_OPENING = threading.Lock()
 # how long pending work may take to end with the process
 END_S = 2.0
 
@@ -35,19 +37,21 @@ class PlaySpec(Record):
 
 def play_rollout(spec: PlaySpec, request: RolloutRequest) -> Rollout:
     """Play one request to its end and give the judged rollout; blocks its thread."""
-    benchmark = open_benchmark(spec.benchmark)
+    with _OPENING:
+        benchmark = open_benchmark(spec.benchmark)
+        models, sandbox, loop = _models(spec.models), _sandbox(spec.sandbox), _loop()
     playing = asyncio.run_coroutine_threadsafe(
         run_rollout(
             request,
             benchmark.tasks[request.task_id],
             benchmark.panels[request.task_id],
-            _models(spec.models),
-            _sandbox(spec.sandbox),
+            models,
+            sandbox,
             spec.caps,
             spec.workflow,
             spec.seed,
         ),
-        _loop(),
+        loop,
     )
     try:
         return playing.result()
