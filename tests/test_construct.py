@@ -32,10 +32,9 @@ from workers.sandbox import open_sandbox
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("RSI_SHARED", ROOT.parent / "shared"))
+SHARED_REASON = "the shared data folder is not beside the checkout"
 PANELS = [SHARED / "data" / "panels" / f"{name}.jsonl.gz" for name in ("humaneval", "mbpp")]
-needs_panels = pytest.mark.skipif(
-    not all(path.exists() for path in PANELS), reason="the collected panels are not here"
-)
+needs_panels = pytest.mark.skipif(not all(path.exists() for path in PANELS), reason=SHARED_REASON)
 
 
 def record(number: int, **changes: Any) -> dict[str, Any]:

@@ -186,6 +186,15 @@ def test_as_many_processes_as_allowed_may_run(name: str) -> None:
 
 
 @WEAK_OR_STRONG
+def test_cells_side_by_side_do_not_share_the_limit_on_processes(name: str) -> None:
+    script = "for i in 1 2 3 4 5 6 7 8 9; do sleep 0.5 & done\nwait\n"
+    limits = PATIENT.updated(processes=10)
+    with ThreadPoolExecutor(4) as threads:
+        done = list(threads.map(lambda _: run(name, script, limits=limits), range(4)))
+    assert [d.exit_code for d in done] == [0, 0, 0, 0]
+
+
+@WEAK_OR_STRONG
 def test_a_flood_is_cut_and_a_long_output_is_kept_head_and_tail(name: str) -> None:
     limits = PATIENT.updated(output_bytes=10_000)
     flood = run(name, "yes | head -c 50000000\necho never\n", limits=limits)

@@ -51,7 +51,8 @@ def container_options(execution: Execution, place: Path, image: str, api: Any) -
     user = CELL_UID if os.getuid() == 0 else os.getuid()
     return {
         "image": image,
-        "entrypoint": supervised(execution, "python3", REPORT, SUBMISSION),
+        # no limit per user: containers share the host's count, their control group has its own
+        "entrypoint": supervised(execution, "python3", REPORT, SUBMISSION, namespace=False),
         "command": [],
         "environment": cell_environment(
             execution, program=WORK, submission=shown, out=OUT, tools="/usr/local/sbin"
