@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -10,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from workers.journal import read_events
@@ -195,6 +197,50 @@ def test_a_run_killed_twice_ends_like_the_one_that_was_not(finished, tmp_path):
     assert rollouts(folder) == rollouts(finished)
     winners = [json.loads((f / "summary.json").read_text())["winnerId"] for f in (folder, finished)]
     assert winners[0] == winners[1]
+
+
+def busy_workers(driver: int) -> list[psutil.Process]:
+    """The Ray workers of a driver that are playing a rollout."""
+    found = []
+    for process in psutil.Process(driver).children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            if "".join(process.cmdline()).startswith("ray::play_rollout"):
+                found.append(process)
+    return found
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+def test_on_ray_a_killed_worker_costs_a_retry_and_a_killed_driver_a_restart(finished, tmp_path):
+    small = [a for a in SMALL if a != "cluster=threads"]
+    argv = command("rsi.train", *small, "run_id=ray", "tracking=none")
+    folder = tmp_path / "runs" / "ray"
+    driver = subprocess.Popen(
+        argv,
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    killed = 0
+    deadline = time.monotonic() + 200
+    while driver.poll() is None and time.monotonic() < deadline:
+        played = len(rollouts(folder)) if (folder / "events.jsonl").exists() else 0
+        workers = busy_workers(driver.pid)
+        if killed < 2 and played >= 2 * killed and workers:
+            workers[0].kill()
+            killed += 1
+        if killed == 2 and played >= 6:
+            break
+        time.sleep(0.2)
+    assert killed == 2 and driver.poll() is None
+    driver.kill()
+    driver.wait()
+    last = run(*argv[2:], cwd=tmp_path)
+    assert last.returncode == 0, last.stderr
+    assert rollouts(folder) == rollouts(finished)
+    attempts = [e for e in read_events(folder / "events.jsonl") if e.kind == "attempt"]
+    assert any("worker lost" in e.data["failure"] for e in attempts)
 
 
 def test_ctrl_c_prints_the_command_that_resumes(tmp_path):
