@@ -1,24 +1,21 @@
 from __future__ import annotations
 
-from pathlib import Path
-
-from workers.builtin_coder.scripts import change_rows, search_text, statements_text
+from workers.builtin_coder.scripts import change_rows, program_text, search_text
+from workers.builtin_coder.search_donors import donor_edits
 from workers.builtin_coder.search_expressions import Source
 from workers.builtin_coder.search_statements import statement_edits
 
 
-def edited(tmp_path: Path, text: str, statements: bool = False) -> set[str]:
-    path = tmp_path / "p.py"
-    path.write_text(text)
-    source = Source(str(path))
+def edited(text: str, statements: bool = False) -> set[str]:
+    source = Source(text.encode())
     found = list(source.expression_edits())
     if statements:
         found += statement_edits(source, ["0"], ["KeyError"])
     return {source.apply([edit]).decode() for _, edit in found}
 
 
-def test_expressions_change_one_place_and_leave_the_rest_as_it_was(tmp_path: Path) -> None:
-    results = edited(tmp_path, "# é kept\nx = a <  b + 1  # kept\n")
+def test_expressions_change_one_place_and_leave_the_rest_as_it_was() -> None:
+    results = edited("# é kept\nx = a <  b + 1  # kept\n")
     assert {
         "# é kept\nx = (a <= b + 1)  # kept\n",
         "# é kept\nx = a <  (b - 1)  # kept\n",
@@ -29,9 +26,9 @@ def test_expressions_change_one_place_and_leave_the_rest_as_it_was(tmp_path: Pat
     assert all(r.startswith("# é kept\nx = ") and r.endswith("  # kept\n") for r in results)
 
 
-def test_calls_slices_and_conditions_have_their_variants(tmp_path: Path) -> None:
+def test_calls_slices_and_conditions_have_their_variants() -> None:
     text = "if p and not q:\n    y = sorted(f(u, v), key=k)[1:n]\n"
-    bodies = edited(tmp_path, text)
+    bodies = edited(text)
     for part in (
         "if (p or not q)",
         "if p:",
@@ -49,12 +46,12 @@ def test_calls_slices_and_conditions_have_their_variants(tmp_path: Path) -> None
         assert any(part in body for body in bodies), part
 
 
-def test_statements_have_theirs(tmp_path: Path) -> None:
+def test_statements_have_theirs() -> None:
     text = (
         "def f(a, b):\n    t = a\n    t += b\n    for x in a:\n        t = x\n"
         "        break\n    return t\n"
     )
-    bodies = edited(tmp_path, text, statements=True)
+    bodies = edited(text, statements=True)
     for part in (
         "    if not a: return 0\n    t = a",
         "    if not a: raise KeyError\n    t = a",
@@ -73,19 +70,36 @@ def test_statements_have_theirs(tmp_path: Path) -> None:
     assert not any("ValueError" in body for body in bodies)
 
 
-def test_overlapping_names_are_replaced_from_the_end(tmp_path: Path) -> None:
-    path = tmp_path / "p.py"
-    path.write_text("x = 1\ny = 2\n")
-    assert Source(str(path)).apply([(4, 5, b"100"), (10, 11, b"7")]) == b"x = 100\ny = 7\n"
+def test_code_from_elsewhere_in_the_program_is_put_in() -> None:
+    text = "def f(a, b):\n    if a < 1:\n        b = g(a)\n"
+    text += "    if b:\n        a += h(b)\n    return a\n"
+    source = Source(text.encode())
+    bodies = {source.apply([edit]).decode() for _, edit in donor_edits(source)}
+    for part in (
+        "if True:\n        b",
+        "if False:\n        a",
+        "if (a < 1 and b):",
+        "if (b or not a < 1):",
+        "b = h(b)",
+        "a += h(1)",
+        "if (a == 1):",
+        "if (a != 1):",
+        "    b = g(a)\n    return a",
+    ):
+        assert any(part in body for body in bodies), part
 
 
-def test_the_search_is_sent_short_and_whole(tmp_path: Path) -> None:
-    for text in (search_text(), statements_text()):
-        compile(text, "sent", "exec")
-        assert "from __future__" not in text and "workers." not in text
-        assert '"""' not in text
-    assert len(search_text()) < 12_000
-    assert len(statements_text()) < 6_000
+def test_edits_replace_their_own_place() -> None:
+    source = Source(b"x = 1\ny = 2\n")
+    assert source.apply([(4, 5, b"100"), (10, 11, b"7")]) == b"x = 100\ny = 7\n"
+
+
+def test_the_search_is_sent_short_and_whole() -> None:
+    text = program_text()
+    compile(text, "sent", "exec")
+    assert "from __future__" not in text and "workers." not in text and '"""' not in text
+    compile(search_text(), "sent", "exec")
+    assert len(search_text()) < 11_000 < len(text)
 
 
 def test_rows_are_changed_without_sending_the_suite_again() -> None:

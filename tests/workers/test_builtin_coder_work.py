@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -34,6 +35,25 @@ REQUIREMENT = """`is_leap(year)` tells whether a year has 366 days.
 - `is_leap(-1)` raises `ValueError`
 - `is_leap(0)` -> `True`
 """
+
+FOUR_FAULTS = """def f(n):
+    if n <= 0:
+        return -n
+    if n > 9:
+        return n + 2
+    return n + 3
+"""
+FOUR_MENDED = """def f(n):
+    if n < 0:
+        return -n
+    if n >= 9:
+        return n * 2
+    return n + 1
+"""
+FOUR_FAULTS_TEXT = "\n".join(
+    f"f({n}) -> {wanted}"
+    for n, wanted in ((0, 1), (-3, 3), (9, 18), (10, 20), (12, 24), (5, 6), (-1, 1))
+)
 
 
 def environment(root: Path) -> dict[str, str]:
@@ -147,15 +167,27 @@ def test_it_writes_a_suite_that_tells_the_fault_and_mends_the_program(tmp_path: 
     assert [name for name, _ in work.said][:3] == ["read_file", "write_file", "write_file"]
 
 
-def test_two_faults_need_the_batches_that_combine_edits(tmp_path: Path) -> None:
-    files = buggy("% 400 == 0", "% 400 != 0")
-    files["solution.py"] = files["solution.py"].replace("< 0", "<= 0")
-    work = Workspace(tmp_path / "w", REQUIREMENT).start(files)
-    work.play(4)
+def test_four_faults_need_more_steps_than_one_reply(tmp_path: Path) -> None:
+    work = Workspace(tmp_path / "w", FOUR_FAULTS_TEXT).start({"solution.py": FOUR_FAULTS})
+    work.play(2)
     assert not work.accepts((work.root / "solution.py").read_text(), tmp_path / "early")
-    assert work.play(8) == "submit"
+    assert (work.root / ".repair" / "state").exists()
+    assert work.play(12) == "submit"
     assert work.accepts((work.root / "solution.py").read_text(), tmp_path / "late")
-    assert work.accepts(GOOD, tmp_path / "g")
+    assert work.accepts(FOUR_MENDED, tmp_path / "g")
+    assert not (work.root / ".repair").exists()
+    searches = [g["command"] for n, g in work.said if "search.py" in g.get("command", "")]
+    assert len(searches) > 1 and len(set(searches)) == 1
+    assert sum(g.get("path") == ".repair/search.py" for _, g in work.said) == 1
+
+
+def test_a_lost_search_program_is_sent_again(tmp_path: Path) -> None:
+    work = Workspace(tmp_path / "w", FOUR_FAULTS_TEXT).start({"solution.py": FOUR_FAULTS})
+    work.play(2)
+    shutil.rmtree(work.root / ".repair")
+    assert work.play(16) == "submit"
+    assert sum(g.get("path") == ".repair/search.py" for _, g in work.said) == 2
+    assert work.accepts((work.root / "solution.py").read_text(), tmp_path / "late")
 
 
 @pytest.mark.parametrize(
@@ -231,13 +263,13 @@ def test_guidance_to_read_in_parts_wins_the_examples_back(tmp_path: Path) -> Non
 
 
 def test_derived_checks_need_as_many_agreeing_repairs_as_the_agent_wants(tmp_path: Path) -> None:
-    faulty = "def f(a, b):\n    return a\n"
-    text = "f(1, 2) -> 2\nf(3, 4) -> 4\nf(5, 6) -> 6"
+    faulty = "def f(a, b):\n    return a - b\n"
+    text = "f(1, 2) -> 3\nf(3, 4) -> 7\nf(5, 6) -> 11\nf(2, 9) -> 11"
     derived = {}
     for name in ("careful", "bold"):
         style = f"You are agent-1. You are {name}: x."
         work = Workspace(tmp_path / name, text, style).start({"solution.py": faulty})
-        work.play(12)
+        work.play(20)
         derived[name] = [c for c in work.suite() if not c.stated]
     assert len(derived["bold"]) > len(derived["careful"])
     assert all(c.call.startswith("f(") for c in derived["bold"])
@@ -250,13 +282,25 @@ def test_a_task_without_any_example_is_handed_in_without_a_suite(tmp_path: Path)
 
 
 def test_an_inconsistent_pair_is_searched_on(tmp_path: Path) -> None:
-    work = Workspace(tmp_path / "w", REQUIREMENT).start(buggy("% 400 == 0", "% 401 != 0"))
-    work.play(3)
+    work = Workspace(tmp_path / "w", FOUR_FAULTS_TEXT).start({"solution.py": FOUR_FAULTS})
+    work.play(2)
     before = len(work.said)
     work.messages.append({"role": "user", "content": "# Pair is inconsistent\n\noutput"})
-    work.play(6)
-    assert any(".repair/search.py" in g.get("command", "") for _, g in work.said[before:])
-    assert work.accepts(GOOD, tmp_path / "g")
+    work.play(12)
+    assert ".repair/search.py" in work.said[before][1]["command"]
+    assert work.accepts((work.root / "solution.py").read_text(), tmp_path / "late")
+
+
+def test_nothing_is_searched_again_once_all_was_tried(tmp_path: Path) -> None:
+    text = "f(1) -> 'one'\nf(2) -> 'two and more'\nf(3) -> 'three of it'"
+    files = {"solution.py": "def f(n):\n    return None\n"}
+    work = Workspace(tmp_path / "w", text).start(files)
+    assert work.play(40) == "submit"
+    assert not (work.root / ".repair").exists()
+    before = len(work.said)
+    work.messages.append({"role": "user", "content": "# Pair is inconsistent\n\noutput"})
+    assert work.play(1) == "submit"
+    assert len(work.said) == before + 1
 
 
 def test_a_revision_drops_what_a_review_refutes_and_adds_what_it_supports(tmp_path: Path) -> None:
@@ -286,7 +330,7 @@ def test_a_revision_drops_what_a_review_refutes_and_adds_what_it_supports(tmp_pa
 
 def test_equal_conversations_and_seeds_give_equal_replies(tmp_path: Path) -> None:
     work = Workspace(tmp_path / "w", REQUIREMENT).start(buggy("% 400 == 0", "% 400 != 0"))
-    work.play(2)
+    work.play(1)
     first = reply(work.messages, TOOLS, 7, 4_096)
     assert first == reply(json.loads(json.dumps(work.messages)), TOOLS, 7, 4_096)
     assert first != reply(work.messages, TOOLS, 8, 4_096)
@@ -294,12 +338,14 @@ def test_equal_conversations_and_seeds_give_equal_replies(tmp_path: Path) -> Non
 
 def test_a_reply_is_cut_at_the_output_limit(tmp_path: Path) -> None:
     work = Workspace(tmp_path / "w", REQUIREMENT).start(buggy("% 400 == 0", "% 400 != 0"))
-    work.play(2)
+    work.play(1)
     whole = reply(work.messages, TOOLS, 1, 4_096)
     cut = reply(work.messages, TOOLS, 1, 100)
     assert whole.finish_reason == "tool_calls" and cut.finish_reason == "length"
     assert cut.tokens == 100
-    assert whole.calls[0][1].startswith(cut.calls[0][1])
+    assert cut.calls[0][1].startswith('{"path": "submission/test_requirement.py"')
+    with pytest.raises(ValueError, match="Unterminated"):
+        json.loads(cut.calls[0][1])
     assert len(cut.calls[0][1]) + len(cut.calls[0][0]) == 400
 
 

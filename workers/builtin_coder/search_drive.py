@@ -17,6 +17,7 @@ import time
 import zlib
 from typing import Any
 
+from workers.builtin_coder.search_donors import donor_edits
 from workers.builtin_coder.search_expressions import Edit
 from workers.builtin_coder.search_statements import statement_edits
 from workers.builtin_coder.search_trial import Late, Program, Trial
@@ -25,6 +26,8 @@ FOLDER = ".repair"
 STATE = FOLDER + "/state"
 # kinds that fit a single example too easily, tried last
 LATE = ("Guard", "Prepare", "Delete")
+# kinds with many edits, tried when nothing else is left
+WIDE = ("Compared", "Replace", "Decide", "Join", "Copy")
 # programs kept to go on from, alternatives that are enough, and tries spent on them
 KEPT, ENOUGH, EXTRA = 40, 6, 150
 # edits tried on one program before another may be more promising
@@ -64,11 +67,12 @@ class Search:
             start.wrong = len(program.wrong)
             found = list(program.source.expression_edits())
             found += statement_edits(program.source, *self.words())
+            found += donor_edits(program.source)
             random.Random(self.seed).shuffle(found)
-            ranks = {}
+            ranks: dict[Edit, int] = {}
             for kind, edit in found:
                 rank = self.kinds.index(kind) if kind in self.kinds else len(self.kinds)
-                ranks.setdefault(edit, rank + 100 * (kind in LATE))
+                ranks.setdefault(edit, rank + 100 * (kind in LATE) + 150 * (kind in WIDE))
             start.edits = sorted(((r, e) for e, r in ranks.items()), key=lambda x: x[0])
         return start.program
 

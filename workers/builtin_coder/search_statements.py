@@ -59,7 +59,7 @@ def guards(
 ) -> Iterator[tuple[str, Edit]]:
     names = [x.arg for x in f.args.args if x.arg != "self"]
     first = f.body[0]
-    if isinstance(first, ast.Expr) and len(f.body) > 1:
+    if ast.get_docstring(f) is not None and len(f.body) > 1:
         first = f.body[1]
     start = source.span(first)[0]
     below = "\n" + " " * first.col_offset
