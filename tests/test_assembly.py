@@ -125,7 +125,7 @@ def test_the_standard_plan_fits_its_budget(scene):
         "seed=1",
         "strategy.agentSteps=9",
         "caps.model_calls=9",
-        "budget.rollouts=89",
+        "budget.rollouts=44",
         "evolution.alpha=0.04",
         "workflow=single",
         "model.temperature=0.5",
