@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from rsi.compose import CONF, choices, help_text, load, require_budget
 from rsi.errors import SettingsError
-from rsi.settings import EvaluateSettings, ReportSettings, TrainSettings
+from rsi.settings import ClusterSettings, EvaluateSettings, ReportSettings, TrainSettings
 
 
 def train(*argv: str) -> TrainSettings:
@@ -147,3 +148,11 @@ def test_help_lists_groups_and_defaults():
 def test_no_configuration_file_is_without_a_reader():
     known = {"config", "evaluate", "export", "report"}
     assert {p.stem for p in CONF.glob("*.yaml")} == known
+
+
+def test_a_cluster_keeps_two_rollouts_a_slot_submitted_unless_told():
+    cores = os.cpu_count() or 1
+    assert (ClusterSettings().workers, ClusterSettings().window) == (cores, 2 * cores)
+    assert (ClusterSettings(slots=3).workers, ClusterSettings(slots=3).window) == (3, 6)
+    told = train("cluster.slots=3", "cluster.in_flight=4").cluster
+    assert (told.workers, told.window) == (3, 4)

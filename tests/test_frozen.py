@@ -89,6 +89,7 @@ def test_other_caps_and_prompts_are_listed():
     assert differences(made, Caps(), {"task": "abc"}) == []
     found = differences(made, Caps(model_calls=7), {"task": "xyz", "new": "1"})
     assert found == ["caps.modelCalls", "prompt new", "prompt task"]
+    assert differences(made, Caps(), {}) == ["prompt task"], "one that is installed no more"
 
 
 def test_freezing_needs_every_section():

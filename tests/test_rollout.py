@@ -55,11 +55,17 @@ def by_program(execution: Execution) -> int:
     return 0 if b"2 * x" in execution.program.files["solution.py"].content else 1
 
 
-async def play(sandbox: InstantSandbox, *models: ScriptedModel, scope: str = "signal") -> Rollout:
-    request = RolloutRequest(strategy=Strategy(), task_id="t", repetition="r", scope=scope)
+async def play(
+    sandbox: InstantSandbox,
+    *models: ScriptedModel,
+    scope: str = "signal",
+    repetition: str = "r",
+    run_seed: int = 1,
+) -> Rollout:
+    request = RolloutRequest(strategy=Strategy(), task_id="t", repetition=repetition, scope=scope)
     workflow = Workflow(agents=len(models), challenge=False, verify_runs=1)
     return await run_rollout(
-        request, task(program=BAD), panel(), models, sandbox, Caps(), workflow, run_seed=1
+        request, task(program=BAD), panel(), models, sandbox, Caps(), workflow, run_seed
     )
 
 
@@ -122,3 +128,16 @@ async def test_cells_that_the_world_failed_leave_no_score():
     found = await play(InstantSandbox(broken_on_g), writer())
     assert found.rar is None and "1 cells not judged: daemon went away" in found.failure
     assert found.spend.model_calls == 3, "what was spent is still known"
+
+
+async def test_chance_follows_run_and_repetition_and_nothing_else():
+    async def seeds(repetition: str, run_seed: int) -> list[int | None]:
+        model = writer()
+        await play(InstantSandbox(by_program), model, repetition=repetition, run_seed=run_seed)
+        return [request.seed for request in model.requests]
+
+    first = await seeds("r-1", 1)
+    assert len(first) == 3 and None not in first
+    assert await seeds("r-1", 1) == first, "the same rollout again draws the same"
+    for repetition, run_seed in (("r-2", 1), ("r-1", 2)):
+        assert not set(first) & set(await seeds(repetition, run_seed))

@@ -71,6 +71,13 @@ def test_strict_twins_count_assertion_rejections_only():
     assert scores["jsf_strict"].value == 0.5
 
 
+def test_strict_joint_success_looks_at_more_than_initial_and_reference():
+    made = [outcome("a", valid="AR", invalid="R"), outcome("b", valid="A", invalid="RR")]
+    scores = metrics.score(made)
+    values = {name: scores[name].value for name in ("rar", "rar_strict", "jsf", "jsf_strict")}
+    assert values == {"rar": 1.0, "rar_strict": 1.0, "jsf": 0.5, "jsf_strict": 0.5}
+
+
 def test_incomplete_outcomes_are_left_out_and_counted():
     scores = metrics.score([outcome("a"), outcome("b", b="INFRA")])
     assert (scores["rar"].value, scores["rar"].used, scores["rar"].total) == (1.0, 1, 2)

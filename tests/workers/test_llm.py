@@ -291,3 +291,12 @@ async def test_a_fault_of_the_embedded_coder_is_not_taken_for_a_dead_endpoint(
     monkeypatch.setattr(provider, "reply", fails)
     with pytest.raises(RuntimeError, match="a bug"):
         await LiteLLMModel(ModelProfile(name="b", model="builtin/coder")).complete(ask())
+
+
+def test_the_pause_between_tries_starts_small_doubles_and_has_a_ceiling(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(llm, "BACKOFF_S", 0.5)
+    pauses = [llm._pause(ModelUnavailable("away"), attempt) for attempt in range(1, 10)]
+    assert pauses == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]
+    assert llm._pause(ModelUnavailable("busy", 3.0), 5) == 3.0, "what was asked for goes first"

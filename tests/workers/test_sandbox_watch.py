@@ -265,3 +265,13 @@ def test_each_limit_is_held_at_its_boundary(
     )
     assert watch.until_over() == killed_by
     assert watch.cpu_seconds == usage.cpu_seconds
+
+
+@pytest.mark.parametrize(("more", "killed_by"), [(0, None), (1, "output")])
+def test_a_flood_just_before_the_end_is_seen_by_the_last_look(
+    more: int, killed_by: str | None
+) -> None:
+    limits = Limits(output_bytes=1_024)
+    said = watch_module.FLOOD * limits.output_bytes
+    streams = (Capture(1_024, total=said - 5), Capture(1_024, total=5 + more))
+    assert watched(limits=limits, captures=streams).until_over() == killed_by
