@@ -78,7 +78,7 @@ def prepare(settings: PlaySettings) -> Scene:
         seed=settings.seed,
     )
     sizes = ", ".join(f"{n} {len(benchmark.split(n))}" for n in ("train", "selection", "test"))
-    notes = [f"tasks: {benchmark.name} ({sizes})", f"sandbox: {why}"]
+    notes = [f"tasks: {benchmark.name} ({sizes})", why]
     notes += [f"left out: {line}" for line in benchmark.broken]
     return Scene(benchmark, spec, tuple(notes))
 

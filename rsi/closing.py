@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,16 @@ def print_closing(console: Console, summary: Mapping[str, Any], runs_dir: Path) 
         title = f"{tested['split']} split, {tested['tasks']} tasks"
         print_scores(console, title, {side: tested[side] for side in ("seed", "winner")})
     else:
-        _say(console, f"not tested: the budget ended ({tested['stoppedBy']})")
-    for name, gain in tested.get("gain", {}).items():
-        _say(console, gain_line(name, gain))
+        _say(
+            console,
+            f"not tested: the budget ended ({tested['stoppedBy']}); "
+            f"raise budget.{tested['stoppedBy']} or make evolution.* smaller in a new run",
+        )
+    if summary["winnerStrategyId"] == summary["seedStrategyId"]:
+        _say(console, "the winner is the seed: no child was shown to be better")
+    else:
+        for name, gain in tested.get("gain", {}).items():
+            _say(console, gain_line(name, gain))
     _say(
         console,
         f"{summary['rollouts']} rollouts in {summary['wallSeconds']:.0f} s "
@@ -30,10 +38,13 @@ def print_closing(console: Console, summary: Mapping[str, Any], runs_dir: Path) 
     )
     _say(console, "next:")
     moved = "" if runs_dir == Path("runs") else f" runs_dir={runs_dir}"
-    _say(console, f"  python -m rsi.report run={summary['runId']}{moved}")
-    _say(console, f"  python -m rsi.evaluate strategy={summary['frozen']} split=test{moved}")
+    _say(console, f"  {sys.executable} -m rsi.report run={summary['runId']}{moved}")
+    _say(
+        console,
+        f"  {sys.executable} -m rsi.evaluate strategy={summary['frozen']} split=test{moved}",
+    )
     if summary["tracking"]:
-        _say(console, f"  mlflow ui --backend-store-uri {summary['tracking']}")
+        _say(console, f"  {sys.executable} -m mlflow ui --backend-store-uri {summary['tracking']}")
 
 
 def print_scores(console: Console, title: str, sides: Mapping[str, Mapping[str, Any]]) -> None:

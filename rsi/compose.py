@@ -64,7 +64,8 @@ def help_text(command: str, config_name: str, positional: str = "") -> str:
         used.append("budget")
     lines = [f"usage: python -m {command} {positional}[KEY=VALUE ...]"]
     if used:
-        lines += ["", "groups:", *(f"  {group}={'|'.join(choices(group))}" for group in used)]
+        lines += ["", "groups (model= also takes any LiteLLM name):"] if "model" in used else [""]
+        lines += [f"  {group}={'|'.join(choices(group))}" for group in used]
     lines += ["", f"defaults ({config_name}.yaml; any key can be set as KEY=VALUE):"]
     return "\n".join([*lines, *("  " + line for line in text.splitlines())])
 

@@ -62,7 +62,7 @@ def export(settings: ExportSettings) -> int:
         if not target.parent.is_dir():
             raise SettingsError(f"out={target}: folder {target.parent} does not exist")
         write_atomic(target, source.read_bytes())
-    print(target)
+    print(f"{target}: strategy {document['strategyId'][:12]}, digest {document['digest']}")
     print(as_json(document["strategy"]), end="")
     summary = {
         "command": "export",

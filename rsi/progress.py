@@ -46,6 +46,8 @@ class View:
         if event.kind == "generation":
             self.generation = int(event.data.get("number", 0))
             self.best = _best(event.data)
+        if event.kind == "candidate":
+            self.generation = max(self.generation, int(event.data.get("generation", 0)))
         if event.kind in _STAGES:
             self.stage = _STAGES[event.kind]
         return told(event.data) if told else ""
@@ -74,14 +76,14 @@ class View:
         left = self.left_s
         shown = f"about {_clock(left)} left" if left is not None else "time left unknown"
         failed = f", {self.failed} failed" if self.failed else ""
-        return (
-            f"{self.stage} · generation {self.generation} · {self.spent()}{failed} · "
-            f"best {self.best} · {self.rate_per_minute:.0f} rollouts/min · {shown}"
-        )
+        search = f" · generation {self.generation}" if self.generation else ""
+        best = f" · best {self.best}" if self.generation else ""
+        rate = f"{self.rate_per_minute:.0f} rollouts/min"
+        return f"{self.stage}{search} · {self.spent()}{failed}{best} · {rate} · {shown}"
 
     def spent(self) -> str:
         """Spend against the budget."""
-        parts = [f"{self.done}/{self.limits.get('rollouts', self.planned):.0f} rollouts"]
+        parts = [f"{self.done}/{self.planned} rollouts"]
         ceiling = f"/{self.limits['tokens']:.0f}" if "tokens" in self.limits else ""
         parts.append(f"{self.tokens / 1e6:.2f}M{ceiling} tokens")
         if self.usd or "usd" in self.limits:
@@ -148,9 +150,9 @@ class Progress:
 
 
 _STAGES = {
-    "run_started": "searching",
+    "run_started": "playing",
     "proposal": "screening",
-    "generation": "searching",
+    "generation": "playing",
     "selection": "choosing the winner",
     "winner": "evaluating on the test split",
     "frozen": "done",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 
 import pytest
 from rich.console import Console
@@ -73,7 +74,7 @@ def test_a_gain_is_told_with_interval_and_counts():
     before = [rollout(t, outcome(t, b="ACCEPT")) for t in "abcdef"]
     after = [rollout(t, outcome(t)) for t in "abcdef"]
     line = gain_line("rar", difference(before, after, "rar"))
-    assert line.startswith("rar gain +100.0 points [+100.0, +100.0] on 6 paired tasks")
+    assert line.startswith("rar gain +100.0 points [+61.0, +100.0] on 6 paired tasks")
     assert "6 gained, 0 lost, exact p = 0.031" in line
     assert "no task" in gain_line("jsf", {"tasks": 0})
 
@@ -83,7 +84,9 @@ def summary() -> dict[str, object]:
     side = figures([rollout("a", outcome("a"))])
     return {
         "runId": "r1",
-        "winnerId": "seed",
+        "winnerId": "g1-c1",
+        "winnerStrategyId": "a",
+        "seedStrategyId": "b",
         "rollouts": 3,
         "wallSeconds": 2.0,
         "rolloutsPerMinute": 90.0,
@@ -104,9 +107,15 @@ def printed(summary: dict[str, object], runs_dir: str) -> str:
 def test_the_closing_names_isolation_figures_and_next_commands(summary):
     text = printed(summary, "runs")
     assert "isolation: process" in text and "100.0 % [20.7, 100.0] (1/1)" in text
-    assert "python -m rsi.report run=r1\n" in text
-    assert "mlflow ui --backend-store-uri sqlite:///runs/mlflow.db" in text
+    assert f"{sys.executable} -m rsi.report run=r1\n" in text
+    assert "-m mlflow ui --backend-store-uri sqlite:///runs/mlflow.db" in text
     assert "runs_dir=else" in printed(summary, "else")
+
+
+def test_a_winner_that_is_the_seed_is_said_to_be(summary):
+    assert "the winner is the seed" not in printed(summary, "runs")
+    summary["seedStrategyId"] = "a"
+    assert "the winner is the seed: no child was shown to be better" in printed(summary, "runs")
 
 
 def test_a_run_that_was_not_tested_says_why(summary):

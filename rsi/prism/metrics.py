@@ -19,6 +19,7 @@ from rsi.prism.outcome import Outcome, State
 from rsi.wire import Record
 
 REPLICATES = 2_000
+DEGENERATE = 1e-12
 
 
 class Interval(Record):
@@ -41,7 +42,7 @@ class Score(Record):
 
     def __str__(self) -> str:
         if self.value is None or self.interval is None:
-            return f"{self.name} n/a ({self.used}/{self.total})"
+            return f"n/a ({self.used}/{self.total})"
         low, high = 100 * self.interval.low, 100 * self.interval.high
         return f"{100 * self.value:.1f} % [{low:.1f}, {high:.1f}] ({self.used}/{self.total})"
 
@@ -79,11 +80,13 @@ def cluster_bootstrap(
     statistic: Callable[[np.ndarray], float],
     seed: int = 0,
     confidence: float = 0.95,
+    floor: float = 0.0,
 ) -> Interval:
     """Percentile interval by resampling whole clusters, then rows within them.
 
     Each cluster is an array of rows (tasks) by columns (observables); `statistic` maps the
-    stacked rows to one number, NaN when a replicate cannot give one.
+    stacked rows to one number, NaN when a replicate cannot give one; `floor` is the least that
+    it can be (-1 for a difference).
     """
     rng = np.random.default_rng(seed)
     sizes = np.array([len(rows) for rows in clusters])
@@ -96,9 +99,23 @@ def cluster_bootstrap(
         within = (rng.random(len(spans)) * spans).astype(int)
         values[i] = statistic(stacked[np.repeat(starts[chosen], sizes[chosen]) + within])
     tail = 100 * (1 - confidence) / 2
-    low, high = np.nanpercentile(values, [tail, 100 - tail])
+    low, high = (float(end) for end in np.nanpercentile(values, [tail, 100 - tail]))
+    if high - low < DEGENERATE:
+        return _without_spread(float(statistic(stacked)), len(sizes), confidence, floor)
+    return Interval(low=low, high=high, method="cluster bootstrap", confidence=confidence)
+
+
+def _without_spread(value: float, clusters: int, confidence: float, floor: float) -> Interval:
+    """What clusters that all agree still leave open: Wilson's interval for none of `clusters`.
+
+    Resampling equal values gives a width of zero, which would claim certainty.
+    """
+    open_share = wilson(0, clusters, confidence).high
     return Interval(
-        low=float(low), high=float(high), method="cluster bootstrap", confidence=confidence
+        low=max(value - open_share, floor),
+        high=min(value + open_share, 1.0),
+        method="wilson over clusters",
+        confidence=confidence,
     )
 
 
@@ -144,7 +161,7 @@ def compare(before: Sequence[Outcome], after: Sequence[Outcome], name: str = "ra
     return Difference(
         name=name,
         value=float(np.mean(list(delta.values()))),
-        interval=cluster_bootstrap(rows, lambda stacked: float(stacked.mean())),
+        interval=cluster_bootstrap(rows, lambda stacked: float(stacked.mean()), floor=-1.0),
         gains=gains,
         losses=losses,
         p_value=mcnemar_exact(gains, losses),

@@ -104,10 +104,23 @@ def test_the_cluster_bootstrap_covers_the_mean_and_is_repeatable():
     assert first == metrics.cluster_bootstrap(clusters, lambda rows: float(rows.mean()))
 
 
+def test_agreement_of_few_tasks_is_no_certainty():
+    scores = metrics.score([outcome(f"t{i}", "one", valid="AAAA", invalid="AAAAA") for i in "abc"])
+    for name, value in (("rar", 1.0), ("var", 1.0), ("irr", 0.0)):
+        interval = scores[name].interval
+        assert scores[name].value == value
+        assert interval.method == "wilson over clusters"
+        assert interval.high - interval.low > 0.7, "three siblings are one family"
+        assert 0.0 <= interval.low <= value <= interval.high <= 1.0
+    same = [outcome(t) for t in "abc"]
+    gain = metrics.compare(same, same).interval
+    assert gain.low == -gain.high and gain.high == metrics.wilson(0, 3).high
+
+
 def test_scores_of_nothing_are_not_zero():
     score = metrics.score([])["rar"]
     assert (score.value, score.interval, score.used) == (None, None, 0)
-    assert str(score) == "rar n/a (0/0)"
+    assert str(score) == "n/a (0/0)"
 
 
 def test_a_score_is_printed_with_its_interval_and_counts():
