@@ -60,7 +60,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_scene_says_tasks_and_sandbox(scene):
     assert scene.notes[0] == "tasks: kata (train 96, selection 24, test 48)"
-    assert scene.notes[1].startswith("sandbox: ") and "process" in scene.notes[1]
+    assert scene.notes[1].startswith("sandbox=process")
     assert scene.spec.sandbox == "process"
 
 
