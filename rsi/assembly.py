@@ -135,7 +135,10 @@ def need_tasks(benchmark: Benchmark, *splits: str) -> None:
     """Raise SettingsError unless each split has a task."""
     for split in splits:
         if not any(t.split == split for t in benchmark.tasks.values()):
-            raise SettingsError(f"benchmark {benchmark.name}: split {split} has no usable task")
+            raise SettingsError(
+                f"benchmark {benchmark.name}: split {split} has no usable task; "
+                "give it one in dataset.json (docs/task-format.md)"
+            )
 
 
 @contextmanager

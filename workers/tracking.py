@@ -101,11 +101,13 @@ class Projection:
         started_ms = round(event.time * 1000)
         # the same run id in another folder, or started anew, is another training
         self.run_key = f"{self.run_id}-{digest_of([self.run_id, started_ms])[:12]}"
+        command = event.data.get("inputs", {}).get("command", "train")
+        kind = "evaluation" if command == "evaluate" else "training"
         self.sheets[TRAINING] = Sheet(
             TRAINING,
             self.run_id,
             started_ms,
-            tags={"rsi.kind": "training", "rsi.run_id": self.run_id},
+            tags={"rsi.kind": kind, "rsi.run_id": self.run_id},
         )
 
     def _on_run_started(self, event: Event) -> None:
