@@ -243,9 +243,10 @@ def main() -> int:
     if words[0] == "check":
         if len(words) < 2 or "=" in words[1]:
             raise SettingsError("check: say which folder: python -m rsi.construct check DIR")
-        if not Path(words[1]).is_dir():
-            raise SettingsError(f"check: {words[1]}: not a folder")
-        return check(parse_arguments(CheckArguments, words[2:], folder=Path(words[1])))
+        asked = parse_arguments(CheckArguments, words[2:], folder=Path(words[1]))
+        if not asked.folder.is_dir():
+            raise SettingsError(f"check: {asked.folder}: not a folder")
+        return check(asked)
     return build(parse_arguments(BuildArguments, words))
 
 
