@@ -74,7 +74,7 @@ def test_code_from_elsewhere_in_the_program_is_put_in() -> None:
     text = "def f(a, b):\n    if a < 1:\n        b = g(a)\n"
     text += "    if b:\n        a += h(b)\n    return a\n"
     source = Source(text.encode())
-    bodies = {source.apply([edit]).decode() for _, edit in donor_edits(source)}
+    bodies = {source.apply([edit]).decode() for _, edit in donor_edits(source, "")}
     for part in (
         "if True:\n        b",
         "if False:\n        a",
@@ -87,6 +87,20 @@ def test_code_from_elsewhere_in_the_program_is_put_in() -> None:
         "    b = g(a)\n    return a",
     ):
         assert any(part in body for body in bodies), part
+
+
+def test_character_classes_take_one_more_character_one_or_all() -> None:
+    text = "a = r'[^a-z]+'\nb = '[ ab]'\nc = '['\n"
+    source = Source(text.encode())
+    bodies = {source.apply([edit]).decode() for _, edit in donor_edits(source, ".-")}
+    assert bodies == {
+        "a = r'[^.a-z]+'\nb = '[ ab]'\nc = '['\n",
+        "a = r'[^a-z]+'\nb = '[. ab]'\nc = '['\n",
+        "a = r'[^.a-z]+'\nb = '[. ab]'\nc = '['\n",
+        "a = r'[^\\-a-z]+'\nb = '[ ab]'\nc = '['\n",
+        "a = r'[^a-z]+'\nb = '[\\- ab]'\nc = '['\n",
+        "a = r'[^\\-a-z]+'\nb = '[\\- ab]'\nc = '['\n",
+    }
 
 
 def test_edits_replace_their_own_place() -> None:

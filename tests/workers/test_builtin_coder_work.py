@@ -36,23 +36,41 @@ REQUIREMENT = """`is_leap(year)` tells whether a year has 366 days.
 - `is_leap(0)` -> `True`
 """
 
-FOUR_FAULTS = """def f(n):
+SIX_FAULTS = """def f(n):
     if n <= 0:
         return -n
+    if n == 100:
+        return 0
+    if n == 200:
+        return 4
     if n > 9:
         return n + 2
     return n + 3
 """
-FOUR_MENDED = """def f(n):
+SIX_MENDED = """def f(n):
     if n < 0:
         return -n
+    if n == 100:
+        return 1
+    if n == 200:
+        return 3
     if n >= 9:
         return n * 2
     return n + 1
 """
-FOUR_FAULTS_TEXT = "\n".join(
+SIX_FAULTS_TEXT = "\n".join(
     f"f({n}) -> {wanted}"
-    for n, wanted in ((0, 1), (-3, 3), (9, 18), (10, 20), (12, 24), (5, 6), (-1, 1))
+    for n, wanted in (
+        (0, 1),
+        (-3, 3),
+        (9, 18),
+        (10, 20),
+        (12, 24),
+        (5, 6),
+        (-1, 1),
+        (100, 1),
+        (200, 3),
+    )
 )
 
 
@@ -167,14 +185,14 @@ def test_it_writes_a_suite_that_tells_the_fault_and_mends_the_program(tmp_path: 
     assert [name for name, _ in work.said][:3] == ["read_file", "write_file", "write_file"]
 
 
-def test_four_faults_need_more_steps_than_one_reply(tmp_path: Path) -> None:
-    work = Workspace(tmp_path / "w", FOUR_FAULTS_TEXT).start({"solution.py": FOUR_FAULTS})
+def test_six_faults_need_more_steps_than_one_reply(tmp_path: Path) -> None:
+    work = Workspace(tmp_path / "w", SIX_FAULTS_TEXT).start({"solution.py": SIX_FAULTS})
     work.play(2)
     assert not work.accepts((work.root / "solution.py").read_text(), tmp_path / "early")
     assert (work.root / ".repair" / "state").exists()
     assert work.play(12) == "submit"
     assert work.accepts((work.root / "solution.py").read_text(), tmp_path / "late")
-    assert work.accepts(FOUR_MENDED, tmp_path / "g")
+    assert work.accepts(SIX_MENDED, tmp_path / "g")
     assert not (work.root / ".repair").exists()
     searches = [g["command"] for n, g in work.said if "search.py" in g.get("command", "")]
     assert len(searches) > 1 and len(set(searches)) == 1
@@ -182,7 +200,7 @@ def test_four_faults_need_more_steps_than_one_reply(tmp_path: Path) -> None:
 
 
 def test_a_lost_search_program_is_sent_again(tmp_path: Path) -> None:
-    work = Workspace(tmp_path / "w", FOUR_FAULTS_TEXT).start({"solution.py": FOUR_FAULTS})
+    work = Workspace(tmp_path / "w", SIX_FAULTS_TEXT).start({"solution.py": SIX_FAULTS})
     work.play(2)
     shutil.rmtree(work.root / ".repair")
     assert work.play(16) == "submit"
@@ -282,7 +300,7 @@ def test_a_task_without_any_example_is_handed_in_without_a_suite(tmp_path: Path)
 
 
 def test_an_inconsistent_pair_is_searched_on(tmp_path: Path) -> None:
-    work = Workspace(tmp_path / "w", FOUR_FAULTS_TEXT).start({"solution.py": FOUR_FAULTS})
+    work = Workspace(tmp_path / "w", SIX_FAULTS_TEXT).start({"solution.py": SIX_FAULTS})
     work.play(2)
     before = len(work.said)
     work.messages.append({"role": "user", "content": "# Pair is inconsistent\n\noutput"})

@@ -31,7 +31,7 @@ RUN_SUITE = f"sh {ENTRY_PATH}"
 _SEARCH = f"PYTHONHASHSEED=0 python3 -BWignore {SEARCH_PATH}"
 MOST_PARTS = 5
 # edits tried by one search, the next one going on from there: few at first, more after many
-FIRST_TRIES, LATER_TRIES, FIRST_SEARCHES = 25, 150, 9
+FIRST_TRIES, LATER_TRIES, FIRST_SEARCHES = 35, 150, 9
 _ORDERS = {
     "operators": "Compare,Constant,BinOp,Test,BoolOp,UnaryOp,Subscript,AugAssign,Call",
     "calls": "Call,Subscript,BoolOp,Test,Compare,Guard,Constant,Name",

@@ -13,7 +13,9 @@ SEARCH_PATH = ".repair/search.py"
 _PARTS = tuple(
     f"search_{part}" for part in ("expressions", "statements", "donors", "trial", "drive")
 )
-_IMPORTS = "import ast, collections, marshal, os, random, shutil, signal, sys, time, zlib"
+_IMPORTS = (
+    "import ast, collections, itertools, marshal, os, random, re, shutil, signal, sys, time, zlib"
+)
 # unpacks itself, and keeps what is compiled for the runs that follow
 _LOADER = """import binascii, marshal, os, zlib
 P = ".repair/code"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import itertools
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +12,8 @@ from workers.builtin_coder.search_expressions import SWAPS, Edit, Source, alter
 
 _COMPARED = ("Lt", "LtE", "Gt", "GtE", "Eq", "NotEq")
 _SHORT = 60
+# the beginning of a character class that also ends in its literal
+_CLASS = re.compile(rb"\[\^?(?=[^\]]+\])")
 
 
 def conditions(f: Any) -> list[ast.expr]:
@@ -83,7 +87,27 @@ def copied(source: Source, f: Any) -> Iterator[tuple[str, Edit]]:
                 yield "Copy", (start, start, text + b"\n" + b" " * n.col_offset)
 
 
-def donor_edits(source: Source) -> Iterator[tuple[str, Edit]]:
+def widened(source: Source, characters: str) -> Iterator[tuple[str, Edit]]:
+    """Let the character classes of patterns hold one more character: one of them, or all."""
+    places = []
+    for n in ast.walk(source.tree):
+        if isinstance(n, ast.Constant) and isinstance(n.value, str):
+            start, end = source.span(n)
+            literal = source.text[start:end]
+            places += [start + m.end() for m in _CLASS.finditer(literal)]
+    places.sort()
+    for char in characters:
+        new = ("\\" * (char in "\\]^-") + char).encode()
+        for place in places:
+            yield "Class", (place, place, new)
+        if len(places) > 1:
+            a, b = places[0], places[-1]
+            parts = [source.text[p:q] for p, q in itertools.pairwise(places)]
+            yield "Class", (a, b, new + b"".join(part + new for part in parts))
+
+
+def donor_edits(source: Source, characters: str) -> Iterator[tuple[str, Edit]]:
+    yield from widened(source, characters)
     for f in ast.walk(source.tree):
         if isinstance(f, ast.FunctionDef):
             tests = {source.text[slice(*source.span(n))].decode() for n in conditions(f)}

@@ -27,7 +27,7 @@ STATE = FOLDER + "/state"
 # kinds that fit a single example too easily, tried last
 LATE = ("Guard", "Prepare", "Delete")
 # kinds with many edits, tried when nothing else is left
-WIDE = ("Compared", "Replace", "Decide", "Join", "Copy")
+WIDE = ("Compared", "Replace", "Decide", "Join", "Copy", "Class")
 # programs kept to go on from, alternatives that are enough, and tries spent on them
 KEPT, ENOUGH, EXTRA = 40, 6, 150
 # edits tried on one program before another may be more promising
@@ -50,6 +50,11 @@ class Start:
         return self.text, self.wrong, self.cost, self.at
 
 
+def codes_of(test: Any) -> list[Any]:
+    """The code of each call of the suite."""
+    return [case[0].__code__ for case in test.CASES]
+
+
 class Search:
     def __init__(self, trial: Trial, text: bytes, seed: int, kinds: list[str]) -> None:
         self.trial, self.seed, self.kinds = trial, seed, kinds
@@ -59,6 +64,8 @@ class Search:
         self.root = Start(text, 0, 0)
         self.starts = [self.root]
         self.known = {text}
+        shown = "".join(repr([c.co_consts for c in codes_of(trial.test)]))
+        self.characters = "".join(sorted({c for c in shown if c.isprintable() and c not in "'\""}))
 
     def open(self, start: Start) -> Program:
         """Work out what is needed to edit a program; not before it is its turn."""
@@ -67,7 +74,7 @@ class Search:
             start.wrong = len(program.wrong)
             found = list(program.source.expression_edits())
             found += statement_edits(program.source, *self.words())
-            found += donor_edits(program.source)
+            found += donor_edits(program.source, self.characters)
             random.Random(self.seed).shuffle(found)
             ranks: dict[Edit, int] = {}
             for kind, edit in found:
