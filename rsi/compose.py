@@ -24,6 +24,9 @@ from rsi.wire import Record, explain
 CONF = Path(__file__).resolve().parent.parent / "conf"
 S = TypeVar("S", bound=Record)
 # `strategy` is a group of ours, so Hydra would look for a group of that name
+# values that are one text, whatever characters it holds
+_TEXTS = ("runs_dir", "benchmark.path", "run", "out", "tracking.uri", "model.model")
+QUOTES = ("'", '"')
 _RENAMED = {"evaluate": ("strategy=", "frozen=")}
 
 
@@ -35,7 +38,7 @@ def load(config_name: str, model: type[S], argv: Sequence[str]) -> S:
         with initialize_config_dir(version_base="1.3", config_dir=str(CONF)):
             config = compose(config_name=config_name, overrides=overrides)
         values: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
-    except (HydraException, OmegaConfBaseException) as error:
+    except (HydraException, OmegaConfBaseException, ValueError, TypeError) as error:
         raise SettingsError(_hydra_line(error, config_name, model)) from None
     try:
         return model.model_validate(values)
@@ -94,6 +97,9 @@ def _spelled(config_name: str, argument: str, known: Set[str]) -> list[str]:
     if found and found[1] not in choices("model"):
         # a name that is no profile of ours is a LiteLLM model name
         return ["model=named", f"model.model={_quoted(found[1])}"]
+    key, _, value = argument.partition("=")
+    if key in _TEXTS and value != "null":
+        return [f"{key}={_quoted(value) if value[:1] not in QUOTES else value}"]
     said, meant = _RENAMED.get(config_name, ("", ""))
     if said and argument.startswith(said):
         return [meant + _quoted(argument.removeprefix(said))]
@@ -104,9 +110,9 @@ def _spelled(config_name: str, argument: str, known: Set[str]) -> list[str]:
 
 def _quoted(text: str) -> str:
     """Quote a value so that Hydra's grammar takes it as it is."""
-    if re.fullmatch(r"[\w./-]+", text):
+    if re.fullmatch(r"[\w./-]+", text, re.ASCII):
         return text
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return "'" + text.replace("'", "\\'") + "'"
 
 
 def _hydra_line(error: Exception, config_name: str, model: type[Record]) -> str:

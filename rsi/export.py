@@ -58,6 +58,8 @@ def export(settings: ExportSettings) -> int:
         )
     document = read_frozen(source)
     target = settings.out or source
+    if target.is_dir() or not target.name:
+        raise SettingsError(f"out={target}: is a folder; name a file")
     if target != source:
         if not target.parent.is_dir():
             raise SettingsError(f"out={target}: folder {target.parent} does not exist")

@@ -16,6 +16,7 @@ from rsi.errors import FrozenError
 from rsi.strategy import Strategy, parse_strategy
 
 SCHEMA_VERSION = 1
+MAX_BYTES = 10_000_000
 SECTIONS = (
     "strategy",
     "strategyId",
@@ -29,6 +30,8 @@ SECTIONS = (
     "engine",
     "runId",
 )
+
+OBJECTS = ("strategy", "caps", "prompts", "splits", "engine")
 
 
 def freeze(sections: dict[str, Any]) -> dict[str, Any]:
@@ -50,6 +53,9 @@ def altered(document: dict[str, Any]) -> list[str]:
     digests = document.get("digests")
     if not isinstance(digests, dict):
         return ["digests"]
+    shapeless = [n for n in OBJECTS if n in document and not isinstance(document[n], dict)]
+    if shapeless:
+        return shapeless
     known = {"schemaVersion", "digests", "digest", *SECTIONS}
     names = sorted(set(document) ^ known)
     for name in SECTIONS:
@@ -67,14 +73,21 @@ def altered(document: dict[str, Any]) -> list[str]:
 def read_frozen(path: Path) -> dict[str, Any]:
     """Read and check a frozen file; raises FrozenError in one line naming what is wrong."""
     try:
+        if path.exists() and not path.is_file():
+            raise FrozenError(f"{path}: is no regular file")
+        if path.stat().st_size > MAX_BYTES:
+            raise FrozenError(f"{path}: larger than {MAX_BYTES} bytes, no frozen strategy")
         document = json.loads(path.read_text("utf-8"))
     except OSError as error:
         raise FrozenError(f"{path}: cannot be read ({error.strerror})") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise FrozenError(f"{path}: not JSON ({error})") from None
     if not isinstance(document, dict):
         raise FrozenError(f"{path}: not a frozen strategy (a JSON object is expected)")
-    names = altered(document)
+    try:
+        names = altered(document)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise FrozenError(f"{path}: altered or damaged: holds what JSON cannot ({error})") from None
     if names:
         raise FrozenError(f"{path}: altered or damaged: {', '.join(names)}; export it again")
     return document

@@ -20,6 +20,7 @@ from workers.files import write_atomic
 from workers.journal import Event, read_events
 from workers.store import as_json, write_projections
 from workers.tracker import rebuild
+from workers.tracking_text import without_password
 
 
 def main() -> int:
@@ -43,7 +44,9 @@ def report(settings: ReportSettings, console: Console) -> int:
         uri = tracking_uri(settings.tracking.uri, settings.runs_dir)
         if settings.tracking.enabled:
             rebuild(events, uri, settings.tracking.experiment, settings.run)
-        console.print(f"rebuilt from {len(events)} events: {folder / 'lineage.json'}, {uri}")
+        console.print(
+            f"rebuilt from {len(events)} events: {folder / 'lineage.json'}, {without_password(uri)}"
+        )
     summary = summarize(settings.run, events)
     print_report(console, summary)
     write_atomic(folder / "report" / "summary.json", as_json(summary))

@@ -68,7 +68,7 @@ class PlaySettings(Record):
     """What every command that plays rollouts shares."""
 
     runs_dir: Path = Path("runs")
-    run_id: str | None = None
+    run_id: str | None = Field(None, coerce_numbers_to_str=True)
     seed: int = Field(42, ge=0, lt=2**31)
     benchmark: BenchmarkSettings = BenchmarkSettings()
     model: ModelProfile
@@ -84,6 +84,13 @@ class PlaySettings(Record):
     def _plain_name(cls, value: str | None) -> str | None:
         if value is not None and not RUN_ID.fullmatch(value):
             raise ValueError(f"must match {RUN_ID.pattern}")
+        return value
+
+    @field_validator("runs_dir")
+    @classmethod
+    def _a_folder(cls, value: Path) -> Path:
+        if value == Path() or len(str(value)) > 1_000 or not str(value).isprintable():
+            raise ValueError("must name a folder")
         return value
 
     @property

@@ -28,6 +28,7 @@ from rsi.scoring import difference, figures, requests_for
 from rsi.settings import TrainSettings
 from rsi.strategy import Strategy
 from workers.llm import LiteLLMModel
+from workers.tracking_text import without_password
 
 ENGINES = ("ray", "litellm", "mlflow", "pydantic", "docker", "numpy", "hydra-core")
 
@@ -198,7 +199,7 @@ def summary_of(
         "test": tested,
         "isolation": sorted({r["isolation"] for r in rollouts}),
         "frozen": str(stage.store.folder / "frozen_strategy.json"),
-        "tracking": tracking_uri(settings.tracking.uri, settings.runs_dir)
+        "tracking": without_password(tracking_uri(settings.tracking.uri, settings.runs_dir))
         if settings.tracking.enabled
         else "",
     }

@@ -13,7 +13,11 @@ class Record(BaseModel):
     """Frozen, strict data: unknown keys refused, camelCase in JSON, either spelling read."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True
+        frozen=True,
+        extra="forbid",
+        allow_inf_nan=False,
+        alias_generator=to_camel,
+        populate_by_name=True,
     )
 
     def to_json(self) -> dict[str, Any]:
@@ -34,7 +38,8 @@ def explain(error: ValidationError, model: type[BaseModel]) -> str:
             parts.append(f"{path}: unknown key")
             continue
         shown = repr(item.get("input"))
-        shown = f", got {shown}" if len(shown) <= 60 else ""
+        told = item["type"] not in ("name", "secret") and len(shown) <= 60
+        shown = f", got {shown}" if told else ""
         message = item["msg"].removeprefix("Value error, ")
         parts.append(f"{path}: {message}{shown}{_allowed(model, item['loc'])}")
     return "; ".join(parts)

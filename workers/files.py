@@ -20,6 +20,8 @@ def write_atomic(path: Path, content: bytes | str) -> None:
     Raises UserError naming the path when the disk refuses; the old file then stays.
     """
     body = content.encode() if isinstance(content, str) else content
+    if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
+        raise UserError(f"{path}: is no regular file; choose another place")
     aside = path.with_name(f".{path.name}.{os.getpid()}{_ASIDE}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

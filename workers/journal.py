@@ -47,14 +47,19 @@ def parse_event(line: bytes, seq: int, where: str) -> Event:
     """Read one line; raises RunConflict naming the line when it is not event `seq`."""
     try:
         event = Event(**json.loads(line))
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         event = None
-    if event is None or event.seq != seq or not isinstance(event.data, dict):
+    if event is None or event.seq != seq or not _well_formed(event):
         raise RunConflict(
             f"{where}: line {seq + 1} is damaged; restore the file from a copy "
             "or start under a new run id"
         )
     return event
+
+
+def _well_formed(event: Event) -> bool:
+    texts = isinstance(event.kind, str) and isinstance(event.key, str)
+    return texts and isinstance(event.time, int | float) and isinstance(event.data, dict)
 
 
 def read_events(path: Path) -> Iterator[Event]:

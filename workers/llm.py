@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
+from pydantic_core import PydanticCustomError
 
 from rsi.budget import Spend
 from rsi.errors import ModelRefused, ModelUnavailable
@@ -46,6 +48,21 @@ class ModelProfile(Record):
     timeout_seconds: float = Field(120.0, gt=0, le=3_600)
     max_retries: int = Field(3, ge=0, le=10)
     variant: str = ""
+
+    @field_validator("api_key_env")
+    @classmethod
+    def _name_of_a_variable(cls, value: str) -> str:
+        if value and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,99}", value):
+            # never echoed: people put the key itself here
+            raise PydanticCustomError("name", "is the NAME of an environment variable, no key")
+        return value
+
+    @field_validator("api_base")
+    @classmethod
+    def _without_secret(cls, value: str) -> str:
+        if "@" in value.partition("://")[2].partition("/")[0]:
+            raise PydanticCustomError("secret", "may not hold a user or password; use api_key_env")
+        return value
 
     @property
     def builtin(self) -> bool:
@@ -124,12 +141,12 @@ class LiteLLMModel:
         """Turn a response into a reply; what is missing stays empty."""
         choices = getattr(response, "choices", None) or []
         message = choices[0].message if choices else None
-        text = (message.content if message else None) or ""
+        text = self._redacted((message.content if message else None) or "")
         calls = tuple(
             ToolCall(
                 call_id=call.id or f"call_{index}",
                 name=call.function.name or "",
-                arguments=call.function.arguments or "",
+                arguments=self._redacted(call.function.arguments or ""),
             )
             for index, call in enumerate((message.tool_calls if message else None) or ())
         )
@@ -145,6 +162,11 @@ class LiteLLMModel:
             ),
             usage_estimated=estimated,
         )
+
+    def _redacted(self, text: str) -> str:
+        """Take our own key out of what an endpoint says: replies are recorded."""
+        key = os.environ.get(self.profile.api_key_env or "OPENAI_API_KEY", "")
+        return text.replace(key, "[key]") if len(key) >= 8 else text
 
     def _usage(
         self, request: ModelRequest, response: Any, text: str, calls: tuple[ToolCall, ...]

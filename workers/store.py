@@ -15,6 +15,7 @@ import gzip
 import json
 import os
 import socket
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -56,8 +57,11 @@ class RunStore:
         """
         folder = runs_dir.absolute() / check_run_id(run_id)
         wanted = json.loads(json.dumps(inputs, allow_nan=False))
-        _refuse_foreign(folder)
-        _refuse_changes(folder, wanted)
+        try:
+            _refuse_foreign(folder)
+            _refuse_changes(folder, wanted)
+        except OSError as error:
+            raise cannot_write(folder, error) from error
         lease = _take_lease(folder)
         try:
             # again, now that nobody else can have written in between
@@ -143,9 +147,11 @@ def load_trajectories(folder: Path, rollout_id: str) -> tuple[Trajectory, ...]:
     path = trajectory_path(folder, rollout_id)
     if not path.exists():
         return ()
-    return tuple(
-        Trajectory.model_validate(item) for item in json.loads(gzip.decompress(path.read_bytes()))
-    )
+    try:
+        items = json.loads(gzip.decompress(path.read_bytes()))
+        return tuple(Trajectory.model_validate(item) for item in items)
+    except (OSError, EOFError, ValueError, TypeError, zlib.error):
+        raise RunConflict(f"{path}: damaged; delete it to go on without it") from None
 
 
 def differences(old: Any, new: Any, path: str = "") -> Iterator[str]:
@@ -164,6 +170,13 @@ def _short(value: Any) -> str:
 
 
 def _refuse_foreign(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise RunConflict(f"{folder}: is a file; choose another run id")
+    if (folder / "frozen_strategy.json").exists() and not _has_events(folder):
+        raise RunConflict(
+            f"{folder / 'events.jsonl'}: missing or empty in a finished run; "
+            "restore it from a copy or choose another run id"
+        )
     if (folder / "settings.yaml").exists() or not folder.exists():
         return
     # a start killed before its settings were written leaves nothing but these
@@ -174,11 +187,20 @@ def _refuse_foreign(folder: Path) -> None:
         raise RunConflict(f"{folder}: holds {found[0]} but no settings.yaml; choose another run id")
 
 
+def _has_events(folder: Path) -> bool:
+    journal = folder / "events.jsonl"
+    return journal.is_file() and journal.stat().st_size > 0
+
+
 def _refuse_changes(folder: Path, wanted: dict[str, Any]) -> None:
     path = folder / "settings.yaml"
     if not path.exists():
         return
-    changed = list(differences(yaml.safe_load(path.read_text()), wanted))
+    try:
+        recorded = yaml.safe_load(path.read_text())
+    except (yaml.YAMLError, ValueError, RecursionError, IsADirectoryError):
+        raise RunConflict(f"{path}: damaged; restore it or choose another run id") from None
+    changed = list(differences(recorded, wanted))
     if changed:
         more = len(changed) - _SHOWN_DIFFERENCES
         tail = f"; and {more} more" if more > 0 else ""

@@ -38,6 +38,9 @@ _NO_CALL = "there was no tool call in the reply; call a tool, or `submit` when t
 _CUT_OFF = "the reply was cut off at the output limit; write smaller pieces"
 _NOT_RUN = "not carried out: the conversation had moved on"
 
+# of one reply; the rest is not run, so that a reply cannot stand for any number of steps
+MAX_CALLS = 8
+
 
 class Stopped(Exception):
     """The agent's turn is over for this reason."""
@@ -133,7 +136,7 @@ class Agent:
 
     async def _execute(self, kind: Kind, reply: ModelReply) -> None:
         native = self.model.native_tools
-        calls = calls_of(reply, native)
+        calls = calls_of(reply, native)[:MAX_CALLS]
         self._say("assistant", spoken(reply, calls, native))
         if not calls:
             self._no_call(kind, reply)

@@ -36,6 +36,9 @@ _TOOLS: dict[str, tuple[str, dict[str, str], frozenset[str]]] = {
 _LITTER_FOLDERS = frozenset({"__pycache__", ".pytest_cache", ".git"})
 _ENTER = 'export TP_SUBMISSION="$PWD/{folder}" TP_PROGRAM_ROOT="$PWD" TP_OUT=/tmp; exec sh -c "$1"'
 
+# one argument of a program may not be longer than 128 KiB on Linux
+MAX_COMMAND_BYTES = 100_000
+
 
 class Malformed(Exception):
     """A call that cannot be carried out; the text goes back to the model."""
@@ -188,4 +191,8 @@ def _plain(path: str) -> str:
 def _one_argument(command: str) -> str:
     if "\0" in command:
         raise Malformed("the command holds a NUL character")
+    if len(command.encode("utf-8", "replace")) > MAX_COMMAND_BYTES:
+        raise Malformed(
+            f"the command is longer than {MAX_COMMAND_BYTES} bytes; write a file and run that"
+        )
     return command.encode("utf-8", "replace").decode()
