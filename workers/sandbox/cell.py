@@ -7,7 +7,7 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 
 from rsi.errors import SandboxFailure, SubmissionError
 from rsi.ports import Completed, Execution, Isolation, KilledBy
@@ -26,6 +26,9 @@ CELL_UID = 64_100
 _SUPERVISOR = Path(supervisor.__file__).read_text(encoding="utf-8")
 # a command that fails to start for these reasons met a trouble of the host, not its own
 _HOST_TROUBLE = {errno.EAGAIN, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ETXTBSY}
+
+
+HeldBy = Literal["user", "group", "nobody"]
 
 
 def cell_environment(
@@ -55,9 +58,12 @@ def cell_environment(
 
 
 def supervised(
-    execution: Execution, python: str, report: str, submission: str, namespace: bool = True
+    execution: Execution, python: str, report: str, submission: str, held_by: HeldBy = "user"
 ) -> list[str]:
     """The command line that runs an execution below the supervisor, which writes to `report`.
+
+    Processes are held by a limit of the user id in its namespace, by a control group of the
+    namespace, or by nobody when there is no namespace.
 
     Two tasks more than the limit: the supervisor, and one that shows that the limit is broken.
     """
@@ -65,7 +71,7 @@ def supervised(
     argv = list(execution.argv)
     if execution.entry_in_submission:
         argv[0] = f"{submission}/{argv[0]}"
-    tasks = limits.processes + 2 if namespace else -1
+    tasks = {"user": 1, "group": -1}.get(held_by, 0) * (limits.processes + 2)
     numbers = [report, str(tasks), str(limits.disk_mib * MIB)]
     return [python, "-I", "-S", "-c", _SUPERVISOR, *numbers, *argv]
 

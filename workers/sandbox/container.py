@@ -52,7 +52,7 @@ def container_options(execution: Execution, place: Path, image: str, api: Any) -
     return {
         "image": image,
         # no limit per user: containers share the host's count, their control group has its own
-        "entrypoint": supervised(execution, "python3", REPORT, SUBMISSION, namespace=False),
+        "entrypoint": supervised(execution, "python3", REPORT, SUBMISSION, held_by="group"),
         "command": [],
         "environment": cell_environment(
             execution, program=WORK, submission=shown, out=OUT, tools="/usr/local/sbin"

@@ -112,7 +112,7 @@ def _start(execution: Execution, place: Path, report: int) -> subprocess.Popen[b
     suite, python = str(place / "submission"), os.path.realpath(sys.executable)
     try:
         return subprocess.Popen(
-            supervised(execution, python, str(report), suite, namespace=False),
+            supervised(execution, python, str(report), suite, held_by="nobody"),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

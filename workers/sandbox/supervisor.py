@@ -41,7 +41,7 @@ def child(report: int, processes: int, file_bytes: int, command: list[str]) -> N
     """Set the limits of the command and become it; never returns."""
     try:
         for kind, limit in (
-            (resource.RLIMIT_NPROC, processes),
+            (resource.RLIMIT_NPROC, processes or -1),
             (resource.RLIMIT_FSIZE, file_bytes),
             (resource.RLIMIT_NOFILE, 256),
             (resource.RLIMIT_CORE, 0),
@@ -108,7 +108,8 @@ def wait_for(pid: int) -> int:
 def main(argv: list[str]) -> int:
     """Run `report processes file_bytes command...`; `report` is a descriptor or a path.
 
-    A negative number of processes says that there is no process namespace.
+    A negative number of processes says that a control group holds them, 0 that nobody does and
+    that there is no process namespace.
     """
     own, processes = argv[0], int(argv[1])
     status = int(own) if own.isdigit() else posix.open(own, posix.O_WRONLY | posix.O_APPEND)
@@ -116,7 +117,7 @@ def main(argv: list[str]) -> int:
     if not posix.access(posix.environ[b"TP_OUT"], posix.F_OK):
         posix.mkdir(posix.environ[b"TP_OUT"])
     guard()
-    if processes < 0:
+    if not processes:
         adopt()
     failed, report = posix.pipe()
     pid = posix.fork()
@@ -130,10 +131,10 @@ def main(argv: list[str]) -> int:
     posix.write(status, b"started\n")
     how = wait_for(pid)
     left = 0
-    if processes < 0:
-        bury(lambda _: None)
+    if processes:
+        left = count_left(abs(processes))
     else:
-        left = count_left(processes)
+        bury(lambda _: None)
     posix.write(status, b"ended %d %d\n" % (how, left))
     return posix.WEXITSTATUS(how) if posix.WIFEXITED(how) else 128 + posix.WTERMSIG(how)
 
