@@ -442,6 +442,7 @@ def test_no_host_path_with_a_meaning_is_visible(name: str) -> None:
         "touch /dev/x",
         "touch /etc/x",
         "cat /root/.bashrc /root/.profile",
+        "python3 -c 'import ctypes, sys; sys.exit(ctypes.CDLL(None).ptrace(16, 1, 0, 0) != 0)'",
         "unshare -U true",
         "unshare -m true",
         "mount -t tmpfs x /tmp",
