@@ -111,9 +111,11 @@ def test_only_an_entry_of_the_submission_gets_its_path() -> None:
     entry = Execution(program=Tree(), argv=("a.sh", "b"), entry_in_submission=True, limits=limits)
     assert supervised(entry, "py", "5", "/s")[5:] == ["5", "9", str(3 << 20), "/s/a.sh", "b"]
     command = Execution(program=Tree(), argv=("sh", "b"), limits=limits)
-    line = supervised(command, "py", "5", "/s", namespace=False)
+    line = supervised(command, "py", "5", "/s", held_by="nobody")
     assert line[:4] == ["py", "-I", "-S", "-c"]
-    assert line[5:] == ["5", "-1", str(3 << 20), "sh", "b"]
+    assert line[5:] == ["5", "0", str(3 << 20), "sh", "b"]
+    grouped = supervised(command, "py", "5", "/s", held_by="group")
+    assert grouped[5:7] == ["5", "-9"]
 
 
 def test_trees_that_cannot_be_files_never_start() -> None:
